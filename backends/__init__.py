@@ -1,0 +1,1 @@
+"""Language models and tokenizers from other libraries; each module imports its library on use."""

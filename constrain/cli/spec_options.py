@@ -1,0 +1,211 @@
+"""The spec of a command: from a file, or from one of the options ``--regex``, ``--json-schema``, ...
+
+Every command that needs a spec takes the same options. ``takes_spec`` adds them to a command's own
+parameters, and hands them over as one ``SpecOptions``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from constrain.spec import Spec
+
+_SPECS = "Spec"
+_SCHEMAS = "JSON Schema"
+SPEC_HELP = "SPEC is a file: .json (JSON Schema), .regex; or MODULE:NAME, a Python type. Left out where an option gives it."
+
+
+def _spec_option(*names: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_SPECS, show_default=False, **more)
+
+
+def _schema_option(*names: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_SCHEMAS, show_default=False, **more)
+
+
+@dataclass(frozen=True)
+class SpecOptions:
+    """The spec options of one call, as given; ``None`` where one wasn't."""
+
+    regex: Annotated[str | None, _spec_option("--regex", help="Regular expression for the whole text.")] = (
+        None
+    )
+    flags: Annotated[
+        str | None, _spec_option("--flags", help="Flags of the regular expression, of 'imsx'.")
+    ] = None
+    json_schema: Annotated[Path | None, _spec_option("--json-schema", help="File with a JSON Schema.")] = None
+    choice: Annotated[
+        list[str] | None,
+        _spec_option("--choice", help="Allowed texts, split at commas ('\\,' is a comma); may be repeated."),
+    ] = None
+    type_name: Annotated[
+        str | None, _spec_option("--type", metavar="MODULE:NAME", help="Python type, written as JSON.")
+    ] = None
+    whitespace: Annotated[
+        str | None, _schema_option("--whitespace", help="'flexible' (default), 'compact' or a regex.")
+    ] = None
+    property_order: Annotated[
+        str | None, _schema_option("--property-order", help="'schema' (default) or 'any'.")
+    ] = None
+    formats: Annotated[
+        bool | None, _schema_option("--formats/--no-formats", help="Enforce 'format' (default: yes).")
+    ] = None
+    integers: Annotated[str | None, _schema_option("--integers", help="'plain' (default) or 'any'.")] = None
+    unsupported: Annotated[
+        str | None, _schema_option("--unsupported", help="'raise' (default), 'check' or 'ignore'.")
+    ] = None
+    draft: Annotated[str | None, _schema_option("--draft", help="'draft4' to 'draft2020-12'.")] = None
+    max_whitespace: Annotated[
+        int | None, _schema_option("--max-whitespace", help="Blanks in a row at most (default 64).")
+    ] = None
+
+    def take(self, arguments: list[str]) -> tuple[Spec, list[str]]:
+        """Return the spec and the arguments that are left.
+
+        Parameters
+        ----------
+        arguments : list of str
+            Positional arguments; the first one names the spec unless an option gives it.
+
+        Raises
+        ------
+        typer.BadParameter
+            No spec or several, an option that doesn't belong to it, or a file that can't be read.
+        SpecError
+            The spec itself is wrong.
+        """
+        given = [n for n in ("regex", "json_schema", "choice", "type_name") if getattr(self, n) is not None]
+        if len(given) > 1:
+            names = ", ".join("--type" if n == "type_name" else "--" + n.replace("_", "-") for n in given)
+            raise typer.BadParameter(f"give one spec, not several: {names}")
+        if given:
+            return self._from_option(given[0]), arguments
+        if not arguments:
+            raise typer.BadParameter(
+                "no spec: name a file (.json, .regex) or use --regex, --json-schema, --choice, --type"
+            )
+        return self._from_argument(arguments[0]), arguments[1:]
+
+    def _from_option(self, name: str) -> Spec:
+        if name == "regex":
+            return self._make("regex", self.regex)
+        if name == "json_schema":
+            assert self.json_schema is not None
+            return self._make("json_schema", read_text(self.json_schema))
+        if name == "choice":
+            texts = [part for value in self.choice or [] for part in _split_at_commas(value)]
+            return self._make("choice", texts)
+        assert self.type_name is not None
+        return self._make("python_type", _load_type(self.type_name))
+
+    def _from_argument(self, text: str) -> Spec:
+        path = Path(text)
+        if path.suffix == ".json":
+            return self._make("json_schema", read_text(path))
+        if path.suffix in (".regex", ".re"):
+            return self._make("regex", drop_newline(read_text(path)))
+        if ":" in text and not path.exists():
+            return self._make("python_type", _load_type(text))
+        raise typer.BadParameter(
+            f"{text!r} is no spec file: expected a name ending in .json or .regex, or MODULE:NAME; "
+            "or use --regex, --json-schema, --choice, --type"
+        )
+
+    def _make(self, kind: str, value: Any) -> Spec:
+        import constrain
+
+        schema = (
+            "whitespace",
+            "property_order",
+            "formats",
+            "integers",
+            "unsupported",
+            "draft",
+            "max_whitespace",
+        )
+        allowed = {"regex": ("flags",), "json_schema": schema}.get(kind, ())
+        options = {n: getattr(self, n) for n in ("flags", *schema) if getattr(self, n) is not None}
+        for name in options:
+            if name not in allowed:
+                raise typer.BadParameter(
+                    f"--{name.replace('_', '-')} doesn't apply to a {kind.replace('_', ' ')}"
+                )
+        constructor: Callable[..., Spec] = getattr(constrain, kind)
+        return constructor(value, **options)
+
+
+def takes_spec(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the spec options to ``command``, which receives them as its parameter ``options``."""
+    names = [field.name for field in fields(SpecOptions)]
+    hints = get_type_hints(SpecOptions, include_extras=True)
+    own = inspect.signature(command, eval_str=True)
+    parameters = [p for p in own.parameters.values() if p.name != "options"]
+    for name in names:
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[name])
+        )
+
+    @functools.wraps(command)
+    def run(*args: Any, **values: Any) -> None:
+        options = SpecOptions(**{name: values.pop(name) for name in names})
+        command(*args, options=options, **values)
+
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file, or of standard input for ``-``."""
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"can't read {str(path)!r}: {error.strerror}") from None
+
+
+def read_text(path: Path) -> str:
+    """Return the UTF-8 text of a file, or of standard input for ``-``."""
+    data = read_bytes(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(
+            f"{str(path)!r} is not UTF-8: byte {error.start} is {data[error.start]:#04x}"
+        ) from None
+
+
+def drop_newline(text: str) -> str:
+    """Return ``text`` without one line break at its end, which editors add to every file."""
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _split_at_commas(text: str) -> list[str]:
+    return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
+
+
+def _load_type(name: str) -> object:
+    """Return the object ``MODULE:NAME``; modules of the current folder can be named, as with ``python -m``."""
+    module_name, _, attribute = name.partition(":")
+    if not (module_name and attribute):
+        raise typer.BadParameter(f"{name!r}: expected MODULE:NAME, such as invoices:Invoice")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        value: object = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise typer.BadParameter(f"{name!r}: {error}") from None
+    return value

@@ -1,0 +1,346 @@
+"""Unions and concatenations of grammars.
+
+Each part keeps its own ignored text. Where a grammar's policy cannot stand for the whole, it is
+written into the rules: every lexeme but the first is preceded by the ignored text that may stand there.
+For that each rule gets two versions, one for when lexemes came before it (*inner*) and one for when it
+brings the first lexeme (*first*); the empty text is dealt with apart.
+
+Priorities and greedy terminals work across parts that are alive at the same place, as in one grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from constrain.grammars.ir import (
+    ByteClass,
+    Choice,
+    Expression,
+    Grammar,
+    Ignored,
+    Intersection,
+    Repeat,
+    Repetition,
+    RuleReference,
+    Sequence,
+    StateMachine,
+    TerminalReference,
+)
+from constrain.grammars.regex.build import is_nullable
+from constrain.grammars.regex.recursion import Task, run
+
+_NOTHING = Sequence(())
+_NEVER = Choice(())
+_SOME_BYTES = Repeat(ByteClass(((0, 255),)), 1, None)
+
+
+def union(first: Grammar, second: Grammar) -> Grammar:
+    """Return the grammar of the texts of either grammar."""
+    shared = _shared_policy(first, second)
+    if shared is None:
+        first, second = without_ignored(first), without_ignored(second)
+    return _join(first, second, Choice, shared)
+
+
+def concatenation(first: Grammar, second: Grammar) -> Grammar:
+    """Return the grammar of the texts of ``first`` followed by texts of ``second``."""
+    return _join(without_ignored(first), without_ignored(second), Sequence, None)
+
+
+def _shared_policy(first: Grammar, second: Grammar) -> Grammar | None:
+    """Return the grammar whose policy serves both, if there is one."""
+    if _policy(first) == _policy(second):
+        return first
+    for one, other in ((first, second), (second, first)):
+        # A text of one lexeme has no place between lexemes.
+        policy = one.ignored
+        if (
+            not other.ignored.terminals
+            and isinstance(other.rules[other.start], TerminalReference)
+            and not policy.leading
+            and not policy.trailing
+        ):
+            return one
+    return None
+
+
+def _policy(grammar: Grammar) -> object:
+    ignored = grammar.ignored
+    terminals = [grammar.terminals[t] for t in ignored.terminals]
+    marks = ignored.leading, ignored.trailing, ignored.consecutive
+    return [(t.pattern, t.priority, t.greedy) for t in terminals], bool(terminals) and marks
+
+
+def _join(
+    first: Grammar,
+    second: Grammar,
+    combine: Callable[[tuple[Expression, ...]], Expression],
+    policy: Grammar | None,
+) -> Grammar:
+    """Return a grammar of both, whose start combines their starts; ``policy`` has the ignored text."""
+    n = len(first.terminals)
+    shift = {name: name for name in first.rules}
+    new_names: dict[str, str] = {}
+    for name in second.rules:
+        new = name
+        while new in shift:
+            new += "'"
+        shift[new] = new_names[name] = new
+    renamed = {
+        new_names[name]: run(_map(body, lambda t: TerminalReference(t + n), new_names.__getitem__))
+        for name, body in second.rules.items()
+    }
+    start = "start"
+    while start in shift:
+        start += "'"
+    body = combine((RuleReference(first.start), RuleReference(new_names[second.start])))
+    ignored = Ignored()
+    if policy is not None and policy.ignored.terminals:
+        offset = 0 if policy is first else n
+        ignored = replace(policy.ignored, terminals=tuple(t + offset for t in policy.ignored.terminals))
+    pointers = {
+        **first.pointers,
+        **{new_names[name]: p for name, p in second.pointers.items() if name in new_names},
+    }
+    return Grammar(
+        (*first.terminals, *second.terminals),
+        {start: body, **first.rules, **renamed},
+        start,
+        ignored,
+        pointers,
+    )
+
+
+def _map(
+    body: Expression, terminal: Callable[[int], Expression], rule: Callable[[str], str]
+) -> Task[Expression]:
+    """Return ``body`` with its references replaced."""
+    match body:
+        case TerminalReference(index):
+            return terminal(index)
+        case RuleReference(name):
+            return RuleReference(rule(name))
+        case Sequence(parts) | Choice(parts):
+            mapped = []
+            for part in parts:
+                mapped.append((yield _map(part, terminal, rule)))
+            return type(body)(tuple(mapped))
+        case Repetition(inner, minimum, maximum):
+            return Repetition((yield _map(inner, terminal, rule)), minimum, maximum)
+        case StateMachine():
+            edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
+            for source, symbol, target in body.edges:
+                moved = None if symbol is None else (yield _map(symbol, terminal, rule))
+                edges.append((source, moved, target))
+            return StateMachine(body.n_states, body.start, body.accepting, tuple(edges))
+    raise TypeError(f"no expression: {body!r}")
+
+
+# ------------------------------------------------------------------------------------ ignored text
+
+
+def without_ignored(grammar: Grammar) -> Grammar:
+    """Return a grammar of the same texts that ignores nothing."""
+    if not grammar.ignored.terminals:
+        return grammar if grammar.ignored == Ignored() else replace(grammar, ignored=Ignored())
+    return _Rewriting(grammar).grammar()
+
+
+class _Rewriting:
+    """One run of `without_ignored`.
+
+    Attributes
+    ----------
+    empty_rules : set of str
+        Rules that derive the empty text.
+    """
+
+    def __init__(self, source: Grammar) -> None:
+        self.source = source
+        self.names = set(source.rules)
+        self.lexeme_names: dict[int, str] = {}
+        self.lexemes: dict[str, Expression] = {}
+        self.terminals = list(source.terminals)
+        self.empty_terminals = {i for i, t in enumerate(source.terminals) if is_nullable(t.pattern)}
+        for index in self.empty_terminals:
+            terminal = self.terminals[index]
+            parts = (
+                terminal.pattern.parts if isinstance(terminal.pattern, Intersection) else (terminal.pattern,)
+            )
+            pattern = Intersection((*parts, _SOME_BYTES))
+            self.terminals[index] = replace(terminal, pattern=pattern)
+        self.empty_rules: set[str] = set()
+        self.find_empty_rules()
+        ignored = source.ignored
+        blank = Choice(tuple(TerminalReference(t) for t in ignored.terminals))
+        self.blanks: Expression = Repetition(blank, 0, None if ignored.consecutive else 1)
+
+    def grammar(self) -> Grammar:
+        """Return the rewritten grammar."""
+        source, ignored = self.source, self.source.ignored
+        rules: dict[str, Expression] = {}
+        names = self.names
+        self.inner_names = {name: _fresh(name, names) for name in source.rules}
+        self.first_names = {name: _fresh(name, names) for name in source.rules}
+        start = _fresh("start", names)
+        gap = _fresh("blanks", names)
+        self.gap = RuleReference(gap)
+        text: Expression = RuleReference(self.first_names[source.start])
+        parts = ([self.gap] if ignored.leading else []) + [text] + ([self.gap] if ignored.trailing else [])
+        text = Sequence(tuple(parts))
+        if source.start in self.empty_rules:
+            # Without any lexeme, ignored text is before the first and after the last one at once.
+            alone = self.gap if ignored.leading and ignored.trailing else _NOTHING
+            text = Choice((text, alone))
+        rules[start] = text
+        rules[gap] = self.blanks
+        pointers = dict(source.pointers)
+        for name, body in source.rules.items():
+            rules[self.first_names[name]] = run(self.first(body))
+            rules[self.inner_names[name]] = run(_map(body, self.inner_terminal, self.inner_names.__getitem__))
+            if name in pointers:
+                pointers[self.first_names[name]] = pointers[self.inner_names[name]] = pointers[name]
+        rules.update(self.lexemes)
+        return Grammar(tuple(self.terminals), rules, start, Ignored(), pointers)
+
+    # -------------------------------------------------------------------------------- emptiness
+
+    def find_empty_rules(self) -> None:
+        """Fill ``empty_rules``, by a fixpoint."""
+        users: dict[str, list[str]] = {}
+        for name, body in self.source.rules.items():
+            for used in run(_rules_in(body)):
+                users.setdefault(used, []).append(name)
+        todo = list(self.source.rules)
+        while todo:
+            name = todo.pop()
+            if name not in self.empty_rules and run(self.is_empty(self.source.rules[name])):
+                self.empty_rules.add(name)
+                todo += users.get(name, ())
+
+    def is_empty(self, body: Expression) -> Task[bool]:
+        """Does ``body`` derive the empty text, as far as known?"""
+        match body:
+            case TerminalReference(index):
+                return index in self.empty_terminals
+            case RuleReference(name):
+                return name in self.empty_rules
+            case Sequence(parts):
+                for part in parts:
+                    if not (yield self.is_empty(part)):
+                        return False
+                return True
+            case Choice(parts):
+                for part in parts:
+                    if (yield self.is_empty(part)):
+                        return True
+                return False
+            case Repetition(inner, minimum):
+                return minimum == 0 or (yield self.is_empty(inner))
+            case StateMachine():
+                return bool((yield self.empty_closure(body)) & body.accepting)
+        raise TypeError(f"no expression: {body!r}")
+
+    def empty_closure(self, machine: StateMachine) -> Task[frozenset[int]]:
+        """Return the states that can be reached without reading anything."""
+        passed: dict[int, list[int]] = {}
+        for source, symbol, target in machine.edges:
+            if symbol is None or (yield self.is_empty(symbol)):
+                passed.setdefault(source, []).append(target)
+        seen = {machine.start}
+        todo = [machine.start]
+        while todo:
+            for target in passed.get(todo.pop(), ()):
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return frozenset(seen)
+
+    # -------------------------------------------------------------------------------- versions
+
+    def inner_terminal(self, index: int) -> Expression:
+        """Return a lexeme with the ignored text before it, as one rule."""
+        name = self.lexeme_names.get(index)
+        if name is not None:
+            return RuleReference(name)
+        name = self.lexeme_names[index] = _fresh(f"blanks and {index}", self.names)
+        lexeme: Expression = Sequence((self.gap, TerminalReference(index)))
+        if index in self.empty_terminals:
+            lexeme = Choice((lexeme, _NOTHING))
+        self.lexemes[name] = lexeme
+        return RuleReference(name)
+
+    def inner(self, body: Expression) -> Task[Expression]:
+        """Return ``body`` for a place after some lexeme."""
+        return _map(body, self.inner_terminal, self.inner_names.__getitem__)
+
+    def first(self, body: Expression) -> Task[Expression]:
+        """Return ``body`` where it brings the first lexeme: never empty."""
+        match body:
+            case TerminalReference():
+                return body
+            case RuleReference(name):
+                return RuleReference(self.first_names[name])
+            case Sequence(parts):
+                rest = []
+                for part in parts:
+                    rest.append((yield self.inner(part)))
+                found: list[Expression] = []
+                for index, part in enumerate(parts):
+                    found.append(Sequence(((yield self.first(part)), *rest[index + 1 :])))
+                    if not (yield self.is_empty(part)):
+                        break
+                return Choice(tuple(found)) if found else _NEVER
+            case Choice(parts):
+                found = []
+                for part in parts:
+                    found.append((yield self.first(part)))
+                return Choice(tuple(found))
+            case Repetition(inner, minimum, maximum):
+                if maximum == 0:
+                    return _NEVER
+                head = yield self.first(inner)
+                tail = yield self.inner(inner)
+                least = 0 if (yield self.is_empty(inner)) else max(minimum - 1, 0)
+                return Sequence((head, Repetition(tail, least, None if maximum is None else maximum - 1)))
+            case StateMachine():
+                return (yield self.first_machine(body))
+        raise TypeError(f"no expression: {body!r}")
+
+    def first_machine(self, machine: StateMachine) -> Task[Expression]:
+        """Return ``machine`` where it brings the first lexeme: states before it, then states after."""
+        n = machine.n_states
+        edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
+        for source, symbol, target in machine.edges:
+            if symbol is None:
+                edges += [(source, None, target), (n + source, None, n + target)]
+                continue
+            if (yield self.is_empty(symbol)):
+                edges.append((source, None, target))
+            edges.append((source, (yield self.first(symbol)), n + target))
+            edges.append((n + source, (yield self.inner(symbol)), n + target))
+        accepting = frozenset(n + state for state in machine.accepting)
+        return StateMachine(2 * n, machine.start, accepting, tuple(edges))
+
+
+def _rules_in(body: Expression) -> Task[set[str]]:
+    """Return the rules that ``body`` refers to."""
+    found: set[str] = set()
+
+    def note(name: str) -> str:
+        found.add(name)
+        return name
+
+    yield _map(body, TerminalReference, note)
+    return found
+
+
+def _fresh(name: str, names: set[str]) -> str:
+    while name in names:
+        name += "'"
+    names.add(name)
+    return name
+
+
+__all__ = ["concatenation", "union", "without_ignored"]

@@ -1,0 +1,104 @@
+"""Compiling: a spec and a vocabulary become a `CompiledSpec`, which makes matchers.
+
+Compilation itself is small (flattening, done once for each spec, and empty tables); states and masks
+are made when they are first needed and then kept, within limits. See ``docs/architecture.md``.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from pathlib import Path
+
+from constrain.grammars.limits import Limits
+from constrain.matcher import Matcher, fill_next_token_bitmasks
+from constrain.spec import Spec
+from constrain.tokenizer_index.arena import Arena
+from constrain.tokenizer_index.budget import Budget, MinTokens
+from constrain.tokenizer_index.vocabulary import Vocabulary
+
+__all__ = ["CompiledSpec", "Matcher", "MinTokens", "compile", "fill_next_token_bitmasks"]
+
+
+class CompiledSpec:
+    """A spec aligned with a vocabulary. Threads may share it; it never changes what it answers.
+
+    Made by `compile`.
+    """
+
+    def __init__(self, spec: Spec, vocabulary: Vocabulary, arena: Arena, limits: Limits) -> None:
+        self.spec = spec
+        self.vocabulary = vocabulary
+        self.limits = limits
+        self.vocab_size = vocabulary.size
+        self.n_words = (vocabulary.size + 31) // 32
+        self.eos_token_ids = frozenset(vocabulary.eos_token_ids)
+        self._arena = arena
+        self._lock = threading.Lock()
+        self._budgets: weakref.WeakKeyDictionary[Arena, Budget] = weakref.WeakKeyDictionary()
+
+    @property
+    def arena(self) -> Arena:
+        """The tables new matchers start in."""
+        return self._arena
+
+    def matcher(self) -> Matcher:
+        """Return a matcher at the start of an output."""
+        return Matcher(self)
+
+    def renew(self, full: Arena) -> Arena:
+        """Return an arena to move to from one that is full; the first to ask makes it."""
+        with self._lock:
+            if self._arena is full:
+                self._arena = Arena(full.network, full.index, self.limits, options=full.options)
+            return self._arena
+
+    def budget(self, arena: Arena) -> Budget:
+        """Return the completion costs of an arena's states."""
+        with self._lock:
+            found = self._budgets.get(arena)
+            if found is None:
+                found = self._budgets[arena] = Budget(arena, self.vocabulary)
+            return found
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the lazily built tables."""
+        return self._arena.n_bytes
+
+    def __repr__(self) -> str:
+        return f"<CompiledSpec of {self.spec!r} for {self.vocab_size} tokens>"
+
+
+def compile(
+    spec: Spec,
+    vocabulary: Vocabulary,
+    *,
+    cache: bool | str | Path = True,
+    limits: Limits | None = None,
+) -> CompiledSpec:
+    """Align a spec with a vocabulary.
+
+    Parameters
+    ----------
+    spec : Spec
+    vocabulary : Vocabulary
+    cache : bool or path
+        ``True`` keeps the vocabulary's index under the user's cache folder, ``False`` nowhere, a path
+        there.
+    limits : Limits
+        Upper limits for this spec, at compile time and while decoding.
+
+    Raises
+    ------
+    EmptyLanguageError
+        No text is in the language.
+    VocabularyError
+        The vocabulary cannot write the language: it lacks bytes the language needs.
+    LimitExceededError
+        A limit was reached; nothing is left behind.
+    """
+    limits = limits or Limits()
+    index = vocabulary.load_index(cache)
+    arena = Arena(spec.network, index, limits)
+    return CompiledSpec(spec, vocabulary, arena, limits)

@@ -1,0 +1,172 @@
+"""How far a text gets in a spec, and what was expected where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrain.grammars.source import caret
+from constrain.tokenizer_index.arena import Arena
+from constrain.tokenizer_index.network import Network
+
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `Spec.explain` found.
+
+    Parameters
+    ----------
+    ok : bool
+        The text is a member of the language.
+    offset : int
+        Bytes that could be read: the first wrong byte, or the end of the text.
+    line, column : int
+        The same place in lines and characters, from 1.
+    expected : tuple of str
+        What may stand there, for people; empty if ``ok``.
+    pointer : str or None
+        Place in the schema of what was being read.
+    found : str
+        The character at the place, or ``""`` at the end.
+    text : str
+        The text, with bytes that are no UTF-8 replaced.
+    """
+
+    ok: bool
+    offset: int
+    line: int
+    column: int
+    expected: tuple[str, ...]
+    pointer: str | None
+    found: str
+    text: str
+
+    def __str__(self) -> str:
+        if self.ok:
+            return "The text is in the language."
+        found = f"unexpected {self.found!r}" if self.found else "the text ends too early"
+        message = f"line {self.line}, column {self.column}: {found}"
+        if self.expected:
+            message += f"; expected {_enumerate(self.expected)}"
+        if self.pointer is not None:
+            message += f" (at {self.pointer!r})"
+        return f"{message}.\n{caret(self.text, self._index)}"
+
+    @property
+    def _index(self) -> int:
+        """The place in characters from 0."""
+        lines = self.text.split("\n")[: self.line - 1]
+        return sum(len(line) + 1 for line in lines) + self.column - 1
+
+
+def _enumerate(names: tuple[str, ...]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return ", ".join(names[:-1]) + " or " + names[-1]
+
+
+def explain_failure(
+    arena: Arena, state: int, data: bytes, offset: int, *, expected: Iterable[str] | None = None
+) -> Explanation:
+    """Return the explanation of a text that fails after ``offset`` bytes, in ``state``.
+
+    Parameters
+    ----------
+    expected : iterable of str or None
+        What may stand there, where the caller knows better than the grammar's names.
+    """
+    network = arena.network
+    terminals = _next_terminals(arena, state)
+    names: list[str]
+    if expected is not None:
+        names = list(expected)
+    elif len(network.terminal_names) == 1:
+        names = live_characters(arena, state)
+    else:
+        names = list(dict.fromkeys(network.terminal_names[t] for t in terminals))
+    if len(names) > _MOST_NAMES:
+        names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} others"]
+    if arena.is_accepting(state):
+        names.append("the end of the text")
+    return place_explanation(data, offset, tuple(names), _shared_pointer(network, terminals))
+
+
+def place_explanation(
+    data: bytes, offset: int, expected: tuple[str, ...], pointer: str | None, *, ok: bool = False
+) -> Explanation:
+    """Return an explanation for a place in ``data``, in bytes."""
+    start = offset
+    # A wrong byte inside a character is shown as that character.
+    while start > 0 and start < len(data) and 0x80 <= data[start] < 0xC0 and offset - start < 3:
+        start -= 1
+    before = data[:start].decode("utf-8", errors="replace")
+    rest = data[start : start + 8].decode("utf-8", errors="replace")
+    return Explanation(
+        ok=ok,
+        offset=offset,
+        line=before.count("\n") + 1,
+        column=len(before) - (before.rfind("\n") + 1) + 1,
+        expected=expected,
+        pointer=pointer,
+        found=rest[:1],
+        text=before + data[start:].decode("utf-8", errors="replace"),
+    )
+
+
+def _next_terminals(arena: Arena, state: int) -> list[int]:
+    """Return the terminals that can read the next byte, ignored ones only if there are no others."""
+    found: set[int] = set()
+    classes: set[int] = set()
+    for byte in np.flatnonzero(arena.live_bytes(state)).tolist():
+        byte_class = int(arena.classes[byte])
+        if byte_class not in classes:
+            classes.add(byte_class)
+            after, _ = arena.step_bytes(state, bytes((byte,)))
+            found.update(arena.live_terminals(after))
+    ignored = arena.network.ignored
+    return sorted(t for t in found if not ignored[t]) or sorted(found)
+
+
+def _shared_pointer(network: Network, terminals: list[int]) -> str | None:
+    """Return the place in the schema that ``terminals`` have in common."""
+    pointers = [network.terminal_pointers[t] for t in terminals]
+    known = [pointer.split("/") for pointer in pointers if pointer is not None]
+    if not known:
+        return None
+    shared = known[0]
+    for parts in known[1:]:
+        n = next((i for i, pair in enumerate(zip(shared, parts, strict=False)) if pair[0] != pair[1]), None)
+        shared = shared[: min(len(shared), len(parts)) if n is None else n]
+    return "/".join(shared) if shared else None
+
+
+def live_characters(arena: Arena, state: int) -> list[str]:
+    """Return what may come next in ``state``: ranges of ASCII characters, and others in short."""
+    live = arena.live_bytes(state)
+    names: list[str] = []
+    codes = np.flatnonzero(live[:128]).tolist()
+    start = 0
+    while start < len(codes):
+        end = start
+        while (
+            end + 1 < len(codes) and codes[end + 1] == codes[end] + 1 and _alike(codes[end + 1], codes[start])
+        ):
+            end += 1
+        low, high = chr(codes[start]), chr(codes[end])
+        names.append(repr(low) if end == start else f"{low!r} to {high!r}")
+        start = end + 1
+    if live[0x80:0xC0].any():
+        names.append("the rest of a character")
+    if live[0xC0:].any():
+        names.append("a character outside ASCII")
+    return names
+
+
+def _alike(first: int, second: int) -> bool:
+    """Do two ASCII characters look well as the ends of one range?"""
+    kinds = (str.isdigit, str.isupper, str.islower)
+    return [kind(chr(first)) for kind in kinds] == [kind(chr(second)) for kind in kinds]

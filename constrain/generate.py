@@ -1,0 +1,250 @@
+"""Generation: a model, a prompt and a spec to text that is in the spec's language, and to its value.
+
+``generate`` reads its arguments into rows, one an output, and hands them to the decoder of the
+chosen method. Whatever the model prefers, an output is complete, valid and within its budget, or an
+error says before the first token that the budget is too small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from constrain.decoders.local import LocalOptions, Row, Stats
+from constrain.errors import OptionError
+from constrain.partial_json import PartialJson
+from constrain.requests import Plan, Prompt, Request, plan
+
+if TYPE_CHECKING:
+    from constrain.compiled import CompiledSpec
+    from constrain.protocols import LogitsBackend
+
+__all__ = ["Generation", "PartialGeneration", "Stats", "agenerate", "generate", "stream"]
+
+FinishReason: TypeAlias = Literal["stop", "length", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One finished output.
+
+    Parameters
+    ----------
+    value : object
+        The parsed output: of the Python type that was asked for, JSON data for a schema, text for a
+        pattern.
+    text : str
+        The output, the prefix included. Bytes that aren't UTF-8 (only in specs that allow them) are
+        lone surrogates, as by ``errors="surrogateescape"``.
+    token_ids : list of int
+        The generated tokens, the end token included; not the prefix, except a token that healing
+        wrote anew.
+    log_probability : float or None
+        Natural logarithm of the tokens' probability under the unconstrained model, with temperature
+        (nominally 1 for 0) and ``logit_bias``, before truncation.
+    log_weight : float or None
+        ``exp(log_weight)`` has as its mean the probability that the unconstrained model, truncation
+        included, cut at ``max_tokens``, writes a member of the language.
+    finish_reason : {"stop", "budget", "length"}
+        ``"budget"``: the output ended like any other, but at some step the tokens left excluded a
+        token that the spec allows. ``"length"``: cut (never by ``method="local"``).
+    is_complete : bool
+        The output is a member of the language.
+    stats : Stats
+    """
+
+    value: Any
+    text: str
+    token_ids: list[int]
+    log_probability: float | None
+    log_weight: float | None
+    finish_reason: FinishReason
+    is_complete: bool
+    stats: Stats
+
+
+@dataclass(frozen=True, slots=True)
+class PartialGeneration:
+    """An output that is still being written.
+
+    Parameters
+    ----------
+    value : object
+        For JSON the finished parts, as JSON data: each is valid and final, except that the containers
+        named in ``open_pointers`` may still grow. ``None`` where nothing is finished.
+    text : str
+        The text so far, whole characters only.
+    token_ids : list of int
+    open_pointers : tuple of str
+        JSON pointers (RFC 6901) of the objects and arrays that are still open, outermost first.
+    is_complete : bool
+        Always false; a ``Generation`` follows.
+    """
+
+    value: Any
+    text: str
+    token_ids: list[int]
+    open_pointers: tuple[str, ...] = ()
+    is_complete: bool = False
+
+
+@overload
+def generate(
+    model: LogitsBackend, prompt: str, output: Any, *, n: Literal[1] = 1, **options: Any
+) -> Generation: ...
+@overload
+def generate(
+    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, **options: Any
+) -> Generation | list[Generation]: ...
+def generate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: str = "local",
+    max_tokens: int = 256,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    top_k: int = 0,
+    min_p: float = 0.0,
+    stop: str | Sequence[str] | None = None,
+    logit_bias: Mapping[int, float] | None = None,
+    prefix: str = "",
+    seed: int | None = None,
+    n: int = 1,
+    **method_options: Any,
+) -> Generation | list[Generation]:
+    """Generate text in the language of ``output``.
+
+    Parameters
+    ----------
+    model : LogitsBackend
+        From ``load_model()``, ``from_transformers(...)`` or another backend.
+    prompt : str, chat messages, or a sequence of either
+        Text goes to the model as it is; messages (mappings with ``role`` and ``content``) through its
+        chat template. A sequence of prompts is a batch.
+    output : Spec, Python type, JSON-schema dict, CompiledSpec, or a list of these
+        A list gives each prompt of a batch its own.
+    method : str
+        ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
+    max_tokens : int
+        Most tokens to generate, the end token counted. The output is the model's choice among the
+        members that fit. What the model's context leaves is a limit too.
+    temperature, top_p, top_k, min_p, logit_bias
+        See ``constrain.numerics.Sampling``.
+    stop : str or sequence of str
+        The output also ends right after one of these, where it is complete there. Elsewhere they are
+        text like any other, since every output is a member of the language.
+    prefix : str
+        How the output begins; healed at the token boundary.
+    seed : int or None
+        Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
+    n : int
+        Outputs a prompt.
+
+    Returns
+    -------
+    Generation, or a list of them for a batch or ``n > 1``
+        With both, the ``n`` outputs of a prompt stand together.
+
+    Raises
+    ------
+    OptionError
+        An argument is unknown or out of range.
+    SpecError
+        ``output`` is malformed, or no member begins with ``prefix``.
+    LimitExceededError
+        No member fits ``max_tokens`` (the text names the least number that does), or the context.
+    DeadEndError, BackendError
+        See ``LocalDecoder.run``.
+    """
+    request = Request(
+        model,
+        prompt,
+        output,
+        method=method,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        top_k=top_k,
+        min_p=min_p,
+        stop=stop,
+        logit_bias=logit_bias,
+        prefix=prefix,
+        seed=seed,
+        n=n,
+        method_options=method_options,
+    )
+    planned = plan(request)
+    size = planned.options.batch_size
+    for begin in range(0, len(planned.rows), size):
+        for _ in planned.decoder.run(planned.rows[begin : begin + size]):
+            pass
+    results = [
+        _result(row, spec, planned.options) for row, spec in zip(planned.rows, planned.compiled, strict=True)
+    ]
+    return results[0] if planned.is_single else results
+
+
+async def agenerate(
+    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, **options: Any
+) -> Generation | list[Generation]:
+    """Like ``generate``, awaited; the work is done in a thread."""
+    return await asyncio.to_thread(functools.partial(generate, model, prompt, output, **options))
+
+
+def stream(
+    model: LogitsBackend, prompt: Prompt, output: Any, **options: Any
+) -> Iterator[PartialGeneration | Generation]:
+    """Generate one output and show it as it grows.
+
+    Arguments are those of ``generate`` (``n`` must be 1); they are checked when ``stream`` is called,
+    not at the first item.
+
+    Yields
+    ------
+    PartialGeneration
+        After each step that added text.
+    Generation
+        Last, once: the same as from ``generate`` with the same arguments.
+    """
+    planned = plan(Request.of(model, prompt, output, options))
+    if not planned.is_single:
+        raise OptionError("stream() makes one output of one prompt; use generate() for more.")
+    return _stream(planned)
+
+
+def _stream(planned: Plan) -> Iterator[PartialGeneration | Generation]:
+    (row,) = planned.rows
+    (compiled,) = planned.compiled
+    reader = PartialJson() if compiled.spec.is_json else None
+    shown = ""
+    for _ in planned.decoder.run([row]):
+        text = row.text.decode("utf-8", errors="ignore")
+        if row.is_finished or text == shown:
+            continue
+        if reader is not None:
+            reader.feed(text[len(shown) :])
+        shown = text
+        value = reader.value() if reader else None
+        pointers = reader.open_pointers() if reader else ()
+        yield PartialGeneration(value, text, list(row.token_ids), pointers)
+    yield _result(row, compiled, planned.options)
+
+
+def _result(row: Row, compiled: CompiledSpec, options: LocalOptions) -> Generation:
+    text = row.text.decode("utf-8", errors="surrogateescape")
+    is_weighted = options.score and options.jump_forward != "text"
+    return Generation(
+        value=compiled.spec.parse(text),
+        text=text,
+        token_ids=row.token_ids,
+        log_probability=row.log_probability if options.score else None,
+        log_weight=row.log_weight if is_weighted else None,
+        finish_reason="budget" if row.is_shaped else "stop",
+        is_complete=True,
+        stats=row.stats,
+    )

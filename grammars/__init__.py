@@ -1,0 +1,1 @@
+"""Front ends: what users write, turned into one intermediate representation."""

@@ -1,0 +1,265 @@
+"""The intermediate representation: all that front ends produce and the compiler reads.
+
+A grammar has *terminals*, each a regular language of byte strings, and *rules*, each an
+expression over terminals and rules. A terminal's language is a `Pattern`; a rule's body is an
+`Expression`. Nothing here knows a tokenizer.
+
+Invariants
+----------
+- Every terminal's language is free of the empty string after compilation: a pattern that matches
+  the empty string is split by the compiler into "the rest" and an empty alternative in the rules.
+- `Complement` occurs only as a direct part of an `Intersection` that has at least one other part;
+  what is positive there bounds the language (to valid UTF-8, to one JSON string, ...).
+- `CharacterClass` holds Unicode scalar values only (no surrogates) and stands for their UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+# ------------------------------------------------------------------------------------ patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Exactly these bytes (``b""`` is the empty string)."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterClass:
+    """One Unicode scalar value from sorted, disjoint, inclusive ranges, in UTF-8.
+
+    An empty tuple of ranges is the empty language.
+    """
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class ByteClass:
+    """One byte from sorted, disjoint, inclusive ranges."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """The parts one after another; no parts is the empty string."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Any one of the parts; no parts is the empty language."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``body`` at least ``minimum`` and at most ``maximum`` times (``None``: any number).
+
+    Large limits cost nothing: the compiler counts instead of unrolling.
+    """
+
+    body: Pattern
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """Strings in the language of every part; parts may be `Complement`."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """Byte strings not in the language of ``part``; see the module's invariants."""
+
+    part: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """A nondeterministic byte automaton without empty edges.
+
+    Parameters
+    ----------
+    n_states : int
+    start : int
+    accepting : frozenset of int
+    edges : tuple of (source, low, high, target)
+        An edge on every byte from ``low`` to ``high`` inclusive.
+    """
+
+    n_states: int
+    start: int
+    accepting: frozenset[int]
+    edges: tuple[tuple[int, int, int, int], ...]
+
+
+Pattern: TypeAlias = (
+    Literal
+    | CharacterClass
+    | ByteClass
+    | Concatenation
+    | Alternation
+    | Repeat
+    | Intersection
+    | Complement
+    | Automaton
+)
+
+EMPTY_STRING = Literal(b"")
+EMPTY_LANGUAGE = Alternation(())
+ANY_CHARACTER = CharacterClass(((0, 0xD7FF), (0xE000, 0x10FFFF)))
+ANY_TEXT = Repeat(ANY_CHARACTER, 0, None)
+
+# ------------------------------------------------------------------------------------ terminals
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A lexical element of a grammar.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    name : str
+        For people: shown by ``explain`` and in errors (``"string"``, ``"property 'age'"``).
+    priority : int
+        Where several terminals match the same bytes, only those of the highest priority count.
+    greedy : bool
+        The lexeme ends only where it cannot be continued. The compiler turns this on by itself
+        where that provably changes nothing.
+    pointer : str or None
+        Place in the spec it comes from.
+    """
+
+    pattern: Pattern
+    name: str
+    priority: int = 0
+    greedy: bool = False
+    pointer: str | None = None
+
+
+# ------------------------------------------------------------------------------------ rules
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalReference:
+    """Index into ``Grammar.terminals``."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReference:
+    """Name of a rule."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """The parts one after another; no parts is the empty string."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Any one of the parts; no parts is the empty language."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """``body`` at least ``minimum`` and at most ``maximum`` times (``None``: any number)."""
+
+    body: Expression
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """An explicit automaton over references, for objects: linear where choices would be quadratic.
+
+    Parameters
+    ----------
+    n_states : int
+    start : int
+    accepting : frozenset of int
+    edges : tuple of (source, symbol, target)
+        ``symbol`` is a reference, or ``None`` for an edge that reads nothing.
+    """
+
+    n_states: int
+    start: int
+    accepting: frozenset[int]
+    edges: tuple[tuple[int, TerminalReference | RuleReference | None, int], ...]
+
+
+Expression: TypeAlias = (
+    TerminalReference | RuleReference | Sequence | Choice | Repetition | StateMachine
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Text allowed between lexemes and ignored by the rules.
+
+    Parameters
+    ----------
+    terminals : tuple of int
+        Indices of the ignored terminals. They may also be referred to by rules.
+    leading, trailing : bool
+        May ignored text stand before the first and after the last lexeme?
+    consecutive : bool
+        May one ignored lexeme follow another directly? If not, the terminal's own length limit
+        bounds the blanks in a row.
+    """
+
+    terminals: tuple[int, ...] = ()
+    leading: bool = False
+    trailing: bool = False
+    consecutive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A context-free grammar over terminals.
+
+    Parameters
+    ----------
+    terminals : tuple of Terminal
+    rules : mapping of str to Expression
+        In order of first use; left recursion, nullable rules and ambiguity are fine.
+    start : str
+        Name of the start rule.
+    ignored : Ignored
+    pointers : mapping of str to str
+        Place in the spec of each rule, for messages.
+    """
+
+    terminals: tuple[Terminal, ...]
+    rules: Mapping[str, Expression]
+    start: str
+    ignored: Ignored = Ignored()
+    pointers: Mapping[str, str] = field(default_factory=dict)
+
+
+def pattern_grammar(pattern: Pattern, name: str = "pattern") -> Grammar:
+    """Return the grammar whose only lexeme is ``pattern``."""
+    return Grammar((Terminal(pattern, name),), {"start": TerminalReference(0)}, "start")

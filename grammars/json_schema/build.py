@@ -1,0 +1,143 @@
+"""JSON Schema to a grammar: `schema_grammar`.
+
+What is supported is enforced exactly; everything else is refused with its place, never dropped silently.
+Not enforced, and refused where they matter: ``not``, ``if``, ``patternProperties``, ``propertyNames``,
+``dependentRequired`` and its kin, ``contains``, ``uniqueItems``, ``unevaluatedProperties``,
+``unevaluatedItems``, ``$dynamicRef``, ``oneOf`` whose branches may overlap, most of ``multipleOf``,
+counts of properties that are not trivial.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NoReturn
+
+from constrain.grammars import ir
+from constrain.grammars.errors import (
+    EmptyLanguageError,
+    LimitExceededError,
+    SpecError,
+    UnsupportedFeatureError,
+)
+from constrain.grammars.json_schema import terminals
+from constrain.grammars.json_schema.builder import Builder
+from constrain.grammars.json_schema.facts import Json
+from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
+from constrain.grammars.json_schema.productive import unproductive_rules
+from constrain.grammars.limits import Watch
+from constrain.grammars.regex.parse import parse_regex
+
+__all__ = ["SchemaGrammar", "SchemaOptions", "schema_grammar"]
+
+_NEWEST = "draft2020-12"
+_SCHEMA_URIS = {
+    "json-schema.org/draft-04/schema": "draft4",
+    "json-schema.org/draft-06/schema": "draft6",
+    "json-schema.org/draft-07/schema": "draft7",
+    "json-schema.org/draft/2019-09/schema": "draft2019-09",
+    "json-schema.org/draft/2020-12/schema": "draft2020-12",
+}
+_OLD_URIS = tuple(f"json-schema.org/draft-0{n}/" for n in (0, 1, 2, 3))
+_START = "start"
+
+
+def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> SchemaGrammar:
+    """Return the grammar of the JSON texts that ``schema`` describes.
+
+    Parameters
+    ----------
+    schema : dict, bool or str
+        A schema, or its JSON text.
+    options : SchemaOptions
+    watch : Watch
+
+    Returns
+    -------
+    SchemaGrammar
+
+    Raises
+    ------
+    SpecError
+        The schema is malformed; the pointer says where.
+    UnsupportedFeatureError
+        It uses what cannot be enforced.
+    EmptyLanguageError
+        Nothing satisfies it, as far as can be told without looking into conjunctions of patterns.
+    LimitExceededError
+        It is too large or too deep.
+    """
+    root = _load(schema) if isinstance(schema, str) else schema
+    if not isinstance(root, (dict, bool)):
+        raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
+    draft = options.draft or _draft(root)
+    if options.property_order == "any":
+        raise UnsupportedFeatureError(
+            'property_order="any"',
+            hint='Use property_order="schema".',
+            reason="is not available yet",
+        )
+    common, ignored = terminals.common_terminals(_blanks(options, watch))
+    builder = Builder(root, DRAFTS[draft], options, watch, common)
+    found = builder.value(root, "#", None)
+    if not found:
+        _raise_empty(builder)
+    builder.build_bodies()
+    rules: dict[str, ir.Expression] = {_START: found[0] if len(found) == 1 else ir.Choice(found)}
+    rules.update(builder.rules)
+    if builder.uses_any:
+        rules.update(terminals.ANY_RULES)
+    if builder.needs:
+        builder.need(_START, found)
+        if _START in unproductive_rules(builder.needs, watch):
+            _raise_empty(builder)
+    grammar = ir.Grammar(tuple(builder.terminals), rules, _START, ignored, builder.pointers)
+    return SchemaGrammar(grammar, tuple(builder.dropped), draft)
+
+
+def _load(text: str) -> Json:
+    def refuse(constant: str) -> NoReturn:
+        raise SpecError(f"{constant} is not JSON.", source=text, offset=text.find(constant))
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"the schema is not JSON: {error.msg}.", source=text, offset=error.pos) from error
+    except RecursionError as error:
+        # The standard library's reader goes as deep as the interpreter's stack.
+        raise LimitExceededError(
+            "nesting", text.count("{") + text.count("["), "the schema's text", "Pass the schema as a dict."
+        ) from error
+
+
+def _draft(root: Json) -> str:
+    uri = root.get("$schema") if isinstance(root, dict) else None
+    if not isinstance(uri, str):
+        return _NEWEST
+    name = uri.partition("#")[0].removeprefix("http://").removeprefix("https://")
+    if name.startswith(_OLD_URIS):
+        raise UnsupportedFeatureError(
+            "$schema",
+            pointer="#/$schema",
+            reason=f"{uri!r} names a draft that is not supported",
+            hint=f"Drafts {', '.join(DRAFTS)} are.",
+        )
+    return _SCHEMA_URIS.get(name, _NEWEST)
+
+
+def _blanks(options: SchemaOptions, watch: Watch) -> ir.Pattern | None:
+    if options.whitespace == "compact":
+        return None
+    if options.whitespace == "flexible":
+        return terminals.flexible(options.max_whitespace)
+    return terminals.given(options.whitespace, parse_regex(options.whitespace, watch=watch))
+
+
+def _raise_empty(builder: Builder) -> NoReturn:
+    """Raise the error that nothing satisfies the schema."""
+    if builder.empty:
+        reason, pointer = builder.empty[0]
+        raise EmptyLanguageError(f"Nothing satisfies the schema: {reason}.", pointer=pointer)
+    raise EmptyLanguageError(
+        "Nothing satisfies the schema: every value would have to hold another like itself, without end.",
+        pointer="#",
+    )

@@ -1,0 +1,447 @@
+"""From facts to terminals and rules.
+
+A value may be several things: its *alternatives* are the terminals and rules of which one must stand
+there. Objects and arrays become rules whose bodies are built later, from a queue, so that nesting costs
+no stack and recursive schemas end. Equal terminals are made once; rules are shared by all places that
+are described by the same schemas.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable
+from functools import lru_cache
+from typing import TypeAlias
+
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.ir import (
+    EMPTY_LANGUAGE,
+    Choice,
+    Expression,
+    Intersection,
+    Pattern,
+    RuleReference,
+    Terminal,
+    TerminalReference,
+)
+from constrain.grammars.json_schema import disjoint, formats, numbers, strings, terminals
+from constrain.grammars.json_schema.arrays import array_body
+from constrain.grammars.json_schema.facts import (
+    ARRAY,
+    BOOLEAN,
+    FRACTION,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Facts,
+    Group,
+    Json,
+    Location,
+    Scope,
+)
+from constrain.grammars.json_schema.keywords import HANDLERS, Cursor
+from constrain.grammars.json_schema.objects import object_body
+from constrain.grammars.json_schema.options import SchemaOptions
+from constrain.grammars.json_schema.resolve import References
+from constrain.grammars.json_schema.values import constants
+from constrain.grammars.limits import Watch
+from constrain.grammars.regex.parse import parse_ecma
+
+Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
+
+EMPTY_CHOICE = Choice(())
+_REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly every schema
+_ANYTHING: Alternatives = (terminals.ANY_VALUE,)
+
+
+_PATTERNS: dict[str, Pattern] = {}
+_MAX_PATTERNS = 2048
+
+
+def _pattern(source: str, watch: Watch, pointer: str) -> Pattern:
+    """Return the JSON strings that match ``source``; patterns repeat within and across schemas."""
+    pattern = _PATTERNS.get(source)
+    if pattern is None:
+        pattern = strings.quoted(parse_ecma(source, watch=watch, pointer=pointer), False)
+        if len(_PATTERNS) >= _MAX_PATTERNS:
+            _PATTERNS.clear()
+        _PATTERNS[source] = pattern
+    return pattern
+
+
+@lru_cache(maxsize=8192)
+def _key_terminal(name: str) -> Terminal:
+    """Return the terminal of a property's name; names repeat across schemas."""
+    return Terminal(strings.canonical(name), f"property {name!r}")
+
+
+class Builder:
+    """Builds the terminals and rules of one schema.
+
+    Parameters
+    ----------
+    root : dict or bool
+    draft : int
+    options : SchemaOptions
+    watch : Watch
+    common : tuple of Terminal
+        The grammar's first terminals.
+    """
+
+    def __init__(
+        self, root: Json, draft: int, options: SchemaOptions, watch: Watch, common: tuple[Terminal, ...]
+    ) -> None:
+        self.options = options
+        self.watch = watch
+        self.terminals = list(common)
+        self.rules: dict[str, Expression] = {}
+        self.pointers: dict[str, str] = {}
+        self.dropped: dict[str, None] = {}
+        self.empty: list[tuple[str, str]] = []
+        self.needs: dict[str, list[Alternatives]] = {}
+        self.uses_any = False
+        self._draft = draft
+        self._references = References(root, draft)
+        self._cursor = Cursor(self._references, draft, watch, self.dropped)
+        self._handlers = HANDLERS[draft]
+        self._id = "id" if draft == 4 else "$id"
+        self._terminal_of: dict[Hashable, TerminalReference] = {}
+        self._values: dict[int, Alternatives] = {}
+        self._rule_of: dict[tuple[str, tuple[int, ...]], RuleReference] = {}
+        self._n_rules: dict[str, int] = {}
+        self._queue: list[tuple[str, str, Facts]] = []
+
+    # ------------------------------------------------------------------------------ schemas
+
+    def value(self, schema: Json, pointer: str, scope: Scope) -> Alternatives:
+        """Return the alternatives of a value that ``schema`` describes; none if nothing satisfies it."""
+        if schema is True:
+            self.uses_any = True
+            return _ANYTHING
+        known = self._values.get(id(schema))
+        if known is None:
+            facts = Facts()
+            self.read(facts, Location(schema, pointer, scope, ()))
+            known = self.alternatives(facts)
+            self._values[id(schema)] = known
+        return known
+
+    def conjunction(self, locations: Iterable[Location]) -> Alternatives:
+        """Return the alternatives of a value that several schemas describe at once."""
+        locations = [location for location in locations if location.schema is not True]
+        if len(locations) == 1:
+            return self.value(locations[0].schema, locations[0].pointer, locations[0].scope)
+        return self.alternatives(self.facts(locations))
+
+    def facts(self, locations: Iterable[Location]) -> Facts:
+        """Return what several schemas say about one value."""
+        facts = Facts()
+        for location in locations:
+            self.read(facts, location)
+        return facts
+
+    def read(self, facts: Facts, location: Location) -> None:
+        """Narrow ``facts`` by a schema and by all that it refers to without leaving the value."""
+        at = self._cursor
+        handlers = self._handlers
+        stack = at.stack
+        stack.append(location)
+        while stack:
+            schema, pointer, scope, chain = stack.pop()
+            if not isinstance(schema, dict):
+                if schema is True:
+                    continue
+                if schema is not False:
+                    raise SpecError(
+                        f"expected a schema (an object, true or false), found {schema!r:.60}.",
+                        pointer=pointer,
+                    )
+                facts.narrow(0, "the schema false allows nothing", pointer)
+                continue
+            if id(schema) in facts.key:
+                continue
+            if len(pointer) > self.watch.limits.nesting:
+                self.watch.at_most("nesting", pointer.count("/"), pointer[:80] + "...")
+            at.schema, at.pointer, at.chain = schema, pointer, chain
+            at.scope = self._references.scope_of(schema, scope) if self._id in schema else scope
+            if self._draft <= 7 and "$ref" in schema:
+                self._read_reference_alone(facts, at)
+                continue
+            is_assertion = False
+            for keyword, value in schema.items():
+                handler = handlers.get(keyword)
+                if handler is not None:
+                    handler(facts, value, at)
+                    is_assertion = is_assertion or keyword != "$ref"
+            if is_assertion:
+                if not facts.key:
+                    facts.pointer = pointer
+                facts.key += (id(schema),)
+
+    def _read_reference_alone(self, facts: Facts, at: Cursor) -> None:
+        """Read ``$ref`` in a draft where it makes its siblings count for nothing."""
+        for keyword in at.schema:
+            if keyword == "$ref":
+                self._handlers["$ref"](facts, at.schema["$ref"], at)
+            elif keyword in self._handlers:
+                self.dropped[f"{at.pointer}/{keyword}"] = None
+
+    def expand(self, facts: Facts, *, is_exact: bool = True) -> list[Facts]:
+        """Return facts without groups of branches whose union is ``facts``.
+
+        If not ``is_exact``, branches of ``oneOf`` may overlap: the union may be larger.
+        """
+        done: list[Facts] = []
+        todo = [facts]
+        while todo:
+            current = todo.pop()
+            if not current.groups:
+                done.append(current)
+                continue
+            group = current.groups[0]
+            rest = current.copy()
+            rest.groups = current.groups[1:]
+            branches = []
+            for i, schema in enumerate(group.branches):
+                self.watch.step(group.pointer, 16)
+                branch = rest.copy()
+                self.read(branch, Location(schema, f"{group.pointer}/{i}", group.scope, group.chain))
+                if branch.types:
+                    branches.append(branch)
+                else:
+                    facts.reason = branch.reason
+            if is_exact and group.is_exclusive and not disjoint.are_disjoint(self, branches):
+                self._refuse_overlap(group)
+            todo.extend(reversed(branches))
+        return done
+
+    def _refuse_overlap(self, group: Group) -> None:
+        self.drop_or_raise(
+            "oneOf",
+            group.pointer,
+            "Use anyOf, or tell the branches apart by a required property with a different const in each.",
+            "is not supported where branches may overlap",
+        )
+
+    # ------------------------------------------------------------------------------ values
+
+    def alternatives(self, facts: Facts) -> Alternatives:
+        """Return what a value that ``facts`` describe may be."""
+        if not facts.groups:
+            found = self._alternatives(facts) if facts.types else ()
+        else:
+            several = self.expand(facts)
+            found = tuple(
+                dict.fromkeys(reference for one in several for reference in self._alternatives(one))
+            )
+        if not found and facts.reason is not None:
+            self.note_empty(*facts.reason)
+        return found
+
+    def _alternatives(self, facts: Facts) -> Alternatives:
+        types = facts.types
+        if not facts.key:
+            self.uses_any = True
+            return _ANYTHING if types else ()
+        for unsupported in facts.unsupported:
+            if unsupported.types & types:
+                self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
+        if facts.values is not None:
+            return constants(self, facts)
+        found: list[TerminalReference | RuleReference] = []
+        if types & STRING:
+            found += self._string(facts)
+        if types & NUMBER:
+            found += self._number(facts)
+        if types & BOOLEAN:
+            found.append(terminals.BOOLEAN)
+        if types & NULL:
+            found.append(terminals.NULL)
+        if types & OBJECT:
+            found.append(self._rule("object", facts) if facts.has_object_keywords else self._any_object())
+        if types & ARRAY:
+            found.append(self._rule("array", facts) if facts.has_array_keywords else self._any_array())
+        return tuple(found)
+
+    def _any_object(self) -> RuleReference:
+        self.uses_any = True
+        return terminals.ANY_OBJECT
+
+    def _any_array(self) -> RuleReference:
+        self.uses_any = True
+        return terminals.ANY_ARRAY
+
+    def _rule(self, kind: str, facts: Facts) -> RuleReference:
+        key = (kind, facts.key)
+        reference = self._rule_of.get(key)
+        if reference is None:
+            name = self.rule_name(facts.pointer)
+            reference = self._rule_of[key] = RuleReference(name)
+            self._queue.append((name, kind, facts))
+        return reference
+
+    def _number(self, facts: Facts) -> Alternatives:
+        is_integer = not facts.types & FRACTION
+        is_plain = self.options.integers == "plain"
+        low, high = facts.low, facts.high
+        if low is None and high is None:
+            if not is_integer:
+                return (terminals.NUMBER,)
+            pattern = numbers.INTEGER if is_plain else numbers.ANY_INTEGER
+            return (self.terminal("integer", pattern, "integer"),)
+        fraction = ("none" if is_plain else "zeros") if is_integer else "any"
+        key = ("number", low, high, fraction)
+        known = self._terminal_of.get(key)
+        if known is not None:
+            return (known,)
+        pattern = numbers.within(low, high, fraction)
+        name = "integer" if is_integer else "number"
+        if pattern == EMPTY_LANGUAGE:
+            self.note_empty(f"no {name} is within the bounds", facts.pointer)
+            return ()
+        if low is not None:
+            name += f" {'above' if low[1] else 'from'} {low[0]}"
+        if high is not None:
+            name += f" {'below' if high[1] else 'to'} {high[0]}"
+        return (self.terminal(key, pattern, name, facts.pointer),)
+
+    def _string(self, facts: Facts) -> Alternatives:
+        low, high = facts.min_length, facts.max_length
+        if not facts.patterns and not facts.formats and low == 0 and high is None:
+            return (terminals.STRING,)
+        sources = tuple(dict.fromkeys(source for source, _ in facts.patterns))
+        names = tuple(dict.fromkeys(name for name, _ in facts.formats))
+        key = ("string", low, high, sources, names)
+        known = self._terminal_of.get(key)
+        if known is not None:
+            return (known,)
+        limits = list(self.string_limits(facts))
+        name = "string"
+        if low or high is not None:
+            limits.append(strings.of_length(low, high))
+            name += f" of {low} to {'any number of' if high is None else high} characters"
+        if not limits:
+            return (terminals.STRING,)
+        if sources:
+            name += f" matching {' and '.join(sources)}"
+        if self.options.formats:
+            name = " ".join([*(format_ for format_ in names if format_ in formats.SUPPORTED), name])
+        pattern = limits[0] if len(limits) == 1 else Intersection(tuple(limits))
+        return (self.terminal(key, pattern, name, facts.pointer),)
+
+    def string_limits(self, facts: Facts) -> tuple[Pattern, ...]:
+        """Return the patterns that ``pattern`` and ``format`` demand of a JSON string."""
+        # A dictionary keeps one pointer for each source and name.
+        patterns = dict(facts.patterns)
+        found = [_pattern(source, self.watch, pointer) for source, pointer in patterns.items()]
+        if self.options.formats:
+            for name, pointer in dict(facts.formats).items():
+                if name in formats.SUPPORTED:
+                    found += formats.json_strings(name)
+                elif name in formats.UNSUPPORTED:
+                    self.drop_or_raise(f"format {name}", pointer, formats.UNSUPPORTED[name])
+                else:
+                    self.dropped.update((at, None) for format_, at in facts.formats if format_ == name)
+        return tuple(found)
+
+    # ------------------------------------------------------------------------------ terminals and rules
+
+    def known_terminal(self, key: Hashable) -> TerminalReference | None:
+        """Return the terminal made for ``key``, if there is one."""
+        return self._terminal_of.get(key)
+
+    def terminal(
+        self, key: Hashable, pattern: Pattern, name: str, pointer: str | None = None
+    ) -> TerminalReference:
+        """Return the terminal for ``key``, made of ``pattern`` if there is none yet."""
+        reference = self._terminal_of.get(key)
+        if reference is None:
+            reference = self._add_terminal(key, Terminal(pattern, name, pointer=pointer))
+        return reference
+
+    def key(self, name: str) -> TerminalReference:
+        """Return the terminal of a declared property's name."""
+        key = ("key", name)
+        return self._terminal_of.get(key) or self._add_terminal(key, _key_terminal(name))
+
+    def _add_terminal(self, key: Hashable, terminal: Terminal) -> TerminalReference:
+        n = len(self.terminals)
+        reference = _REFERENCES[n] if n < len(_REFERENCES) else TerminalReference(n)
+        self._terminal_of[key] = reference
+        self.terminals.append(terminal)
+        return reference
+
+    def additional_key(self, known: dict[str, None]) -> TerminalReference:
+        """Return the terminal of the names of properties other than ``known``."""
+        if not known:
+            return terminals.STRING
+        key = ("additional", tuple(known))
+        reference = self._terminal_of.get(key)
+        if reference is None:
+            reference = self.terminal(key, strings.excluding(known), "name of an additional property")
+        return reference
+
+    def rule_name(self, pointer: str) -> str:
+        """Return a new rule's name, after its place."""
+        n = self._n_rules.get(pointer, 0) + 1
+        self._n_rules[pointer] = n
+        return pointer if n == 1 else f"{pointer} ({n})"
+
+    def set_rule(self, name: str, body: Expression, pointer: str) -> None:
+        """Give a rule its body."""
+        self.rules[name] = body
+        self.pointers[name] = pointer
+
+    def add_rule(self, pointer: str, body: Expression) -> RuleReference:
+        """Return a new rule."""
+        name = self.rule_name(pointer)
+        self.set_rule(name, body, pointer)
+        return RuleReference(name)
+
+    def build_bodies(self) -> None:
+        """Build the rules that were put off, and those put off by them."""
+        queue = self._queue
+        position = 0
+        while position < len(queue):
+            name, kind, facts = queue[position]
+            position += 1
+            self.watch.step(facts.pointer, 8)
+            body = (object_body if kind == "object" else array_body)(self, name, facts)
+            self.set_rule(name, body, facts.pointer)
+
+    def need(self, name: str, value: Alternatives) -> None:
+        """Note that every text of the rule ``name`` holds one of ``value``."""
+        for reference in value:
+            if isinstance(reference, TerminalReference):
+                return
+        self.needs.setdefault(name, []).append(value)
+
+    def nothing(self, name: str, reason: str, pointer: str) -> Expression:
+        """Return the body of the rule ``name``, of which there is no text, and note the reason."""
+        self.note_empty(reason, pointer)
+        self.need(name, ())
+        return EMPTY_CHOICE
+
+    # ------------------------------------------------------------------------------ what doesn't fit
+
+    def note_empty(self, reason: str, pointer: str) -> None:
+        """Note that nothing can stand at some place, which may make the whole schema empty."""
+        self.empty.append((reason, pointer))
+
+    def refuse(self, keyword: str, facts: Facts, hint: str) -> None:
+        """Refuse a keyword found while building the rule of ``facts``, or drop it."""
+        self.drop_or_raise(keyword, f"{facts.pointer}/{keyword}", hint)
+
+    def drop_or_raise(self, feature: str, pointer: str, hint: str, reason: str = "is not supported") -> None:
+        """Refuse what cannot be enforced; with ``unsupported="ignore"`` warn, and go on without it."""
+        if self.options.unsupported == "ignore":
+            if pointer not in self.dropped:
+                self.dropped[pointer] = None
+                warnings.warn(
+                    f"{feature!r} at {pointer!r} {reason}; it is ignored.", UserWarning, stacklevel=2
+                )
+            return
+        if self.options.unsupported == "check":
+            reason += ', and unsupported="check" is not available yet'
+        raise UnsupportedFeatureError(feature, pointer=pointer, hint=hint, reason=reason)

@@ -1,0 +1,119 @@
+"""Proofs that no value satisfies two branches, so that exactly one of ``oneOf`` means any one.
+
+Looked at: types, constants, bounds and lengths, items that both must have, and properties that either
+requires (the other's demands on them count as well). What is not shown to be disjoint is taken to
+overlap; patterns and formats are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from constrain.grammars.json_schema import facts as bits
+from constrain.grammars.json_schema.arrays import item_locations
+from constrain.grammars.json_schema.facts import Facts, Json, Location
+from constrain.grammars.json_schema.keywords import is_equal
+from constrain.grammars.json_schema.numbers import Bound
+from constrain.grammars.json_schema.objects import property_locations
+from constrain.grammars.json_schema.values import is_within, type_of
+
+if TYPE_CHECKING:
+    from constrain.grammars.json_schema.builder import Builder
+
+_DEPTH = 4  # of properties and items within each other that are looked at
+
+
+def are_disjoint(builder: Builder, branches: list[Facts]) -> bool:
+    """Is no value described by two of ``branches``, as far as can be seen?"""
+    prover = _Prover(builder)
+    expanded = [builder.expand(branch, is_exact=False) for branch in branches]
+    return all(prover.pairwise(a, b, 0) for a, b in combinations(expanded, 2))
+
+
+class _Prover:
+    """Compares facts; remembers those of properties, which many comparisons ask for."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._parts: dict[tuple[tuple[int, ...], object], list[Facts]] = {}
+
+    def pairwise(self, first: list[Facts], second: list[Facts], depth: int) -> bool:
+        """Is each of ``first`` disjoint from each of ``second``?"""
+        return all(self._pair(a, b, depth) for a in first for b in second)
+
+    def _pair(self, a: Facts, b: Facts, depth: int) -> bool:
+        common = a.types & b.types
+        if not common:
+            return True
+        self._builder.watch.step(a.pointer)
+        for one, other in ((a, b), (b, a)):
+            if one.values is not None:
+                return not any(_may_be(value, one) and _may_be(value, other) for value in one.values)
+        return (
+            not common & (bits.NULL | bits.BOOLEAN)
+            and (not common & bits.NUMBER or _below(a.high, b.low) or _below(b.high, a.low))
+            and (
+                not common & bits.STRING
+                or _fewer(a.max_length, b.min_length)
+                or _fewer(b.max_length, a.min_length)
+            )
+            and (not common & bits.ARRAY or self._arrays(a, b, depth))
+            and (not common & bits.OBJECT or self._objects(a, b, depth))
+        )
+
+    def _arrays(self, a: Facts, b: Facts, depth: int) -> bool:
+        if _fewer(a.max_items, b.min_items) or _fewer(b.max_items, a.min_items):
+            return True
+        n_prefix = max((len(part.prefix) for part in (*a.arrays, *b.arrays)), default=0)
+        n_shared = min(max(a.min_items, b.min_items), n_prefix + 1)
+        return depth < _DEPTH and any(
+            self.pairwise(self._part(a, i, item_locations), self._part(b, i, item_locations), depth + 1)
+            for i in range(n_shared)
+        )
+
+    def _objects(self, a: Facts, b: Facts, depth: int) -> bool:
+        return depth < _DEPTH and any(
+            self.pairwise(
+                self._part(a, name, property_locations), self._part(b, name, property_locations), depth + 1
+            )
+            for name in dict.fromkeys((*a.required, *b.required))
+        )
+
+    def _part(
+        self, facts: Facts, part: Json, locations: Callable[[Facts, Json], list[Location]]
+    ) -> list[Facts]:
+        """Return what ``facts`` say about one property or item."""
+        key = (facts.key, part)
+        found = self._parts.get(key)
+        if found is None:
+            found = self._builder.expand(self._builder.facts(locations(facts, part)), is_exact=False)
+            self._parts[key] = found
+        return found
+
+
+def _may_be(value: Json, facts: Facts) -> bool:
+    """May ``value`` be one that ``facts`` describe? Only a negative answer is sure."""
+    if not type_of(value, facts.values_at) & facts.types:
+        return False
+    if facts.values is not None and not any(is_equal(value, other) for other in facts.values):
+        return False
+    if isinstance(value, str):
+        return facts.min_length <= len(value) and not _fewer(facts.max_length, len(value))
+    if isinstance(value, list):
+        return facts.min_items <= len(value) and not _fewer(facts.max_items, len(value))
+    if isinstance(value, dict):
+        return all(name in value for name in facts.required)
+    return is_within(value, facts)
+
+
+def _below(high: Bound, low: Bound) -> bool:
+    """Is every number up to ``high`` below every number from ``low``?"""
+    if high is None or low is None:
+        return False
+    return high[0] < low[0] or (high[0] == low[0] and (high[1] or low[1]))
+
+
+def _fewer(most: int | None, least: int) -> bool:
+    return most is not None and most < least

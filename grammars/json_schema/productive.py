@@ -1,0 +1,41 @@
+"""Which rules derive no text, because each would have to hold another of them without end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from constrain.grammars.ir import RuleReference, TerminalReference
+from constrain.grammars.limits import Watch
+
+
+def unproductive_rules(
+    needs: Mapping[str, Sequence[Sequence[TerminalReference | RuleReference]]], watch: Watch
+) -> set[str]:
+    """Return the names of the rules that derive no text, terminals taken to match something.
+
+    Parameters
+    ----------
+    needs : mapping of str to sequences of references
+        What a text of the rule must hold: one of each sequence. Rules that aren't listed need nothing.
+    watch : Watch
+    """
+    unproductive = set(needs)
+    # A rule is looked at again only when one that it needs turns out to be productive.
+    users: dict[str, list[str]] = {}
+    for name, sequences in needs.items():
+        watch.step(name)
+        for references in sequences:
+            for reference in references:
+                if isinstance(reference, RuleReference) and reference.name in needs:
+                    users.setdefault(reference.name, []).append(name)
+    todo = list(needs)
+    while todo:
+        name = todo.pop()
+        watch.step(name)
+        if name in unproductive and all(
+            any(isinstance(r, TerminalReference) or r.name not in unproductive for r in references)
+            for references in needs[name]
+        ):
+            unproductive.discard(name)
+            todo += users.get(name, ())
+    return unproductive

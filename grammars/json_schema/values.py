@@ -1,0 +1,191 @@
+"""Constants (``enum`` and ``const``) as terminals and rules.
+
+Scalars of one list become one terminal. Numbers are written as in the schema, and as plain integers if
+they are whole; strings in canonical spelling; objects with their keys in the schema's order.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.ir import (
+    Alternation,
+    Intersection,
+    Literal,
+    RuleReference,
+    Sequence,
+    TerminalReference,
+)
+from constrain.grammars.json_schema import facts as bits
+from constrain.grammars.json_schema.facts import Facts, Json
+from constrain.grammars.json_schema.strings import canonical, has_surrogate
+from constrain.grammars.json_schema.terminals import (
+    COLON,
+    COMMA,
+    LEFT_BRACE,
+    LEFT_BRACKET,
+    RIGHT_BRACE,
+    RIGHT_BRACKET,
+)
+
+if TYPE_CHECKING:
+    from constrain.grammars.json_schema.builder import Alternatives, Builder
+
+_MANY = 4  # more constants than these aren't listed in a terminal's name
+
+
+def constants(builder: Builder, facts: Facts) -> Alternatives:
+    """Return the values of ``facts`` that its other keywords allow."""
+    values = facts.values or ()
+    if facts.types & bits.STRING and all(type(value) is str for value in values):
+        strings: list[Json] = list(values)
+        scalars: list[Json] = []
+        containers: list[Json] = []
+    else:
+        allowed = [value for value in values if type_of(value, facts.values_at) & facts.types]
+        strings = [value for value in allowed if isinstance(value, str)]
+        containers = [value for value in allowed if isinstance(value, (dict, list))]
+        scalars = [value for value in allowed if not isinstance(value, (str, dict, list))]
+    if facts.min_length or facts.max_length is not None:
+        most = facts.max_length
+        strings = [s for s in strings if facts.min_length <= len(s) and (most is None or len(s) <= most)]
+    if facts.low is not None or facts.high is not None:
+        scalars = [value for value in scalars if is_within(value, facts)]
+    found: list[TerminalReference | RuleReference] = []
+    limits = builder.string_limits(facts) if strings and (facts.patterns or facts.formats) else ()
+    if limits:
+        pattern = Intersection((_strings(strings, facts.values_at), *limits))
+        key = ("constants within", tuple(strings), facts.patterns, facts.formats)
+        found.append(builder.terminal(key, pattern, _name(strings), facts.values_at))
+        strings = []
+    if strings or scalars:
+        found.append(_scalars(builder, strings, scalars, facts.values_at))
+    for value in containers:
+        if facts.has_object_keywords if isinstance(value, dict) else facts.has_array_keywords:
+            builder.refuse("enum", facts, "List only values that the keywords beside it allow.")
+        found.append(container(builder, value, facts.values_at))
+    if not found:
+        builder.note_empty("no value is left that every keyword allows", facts.values_at)
+    return tuple(found)
+
+
+def type_of(value: Json, pointer: str) -> int:
+    """Return the bit of the type of a JSON value.
+
+    Raises
+    ------
+    SpecError
+        It is no JSON value.
+    """
+    if isinstance(value, str):
+        return bits.STRING
+    if isinstance(value, bool):
+        return bits.BOOLEAN
+    if isinstance(value, int):
+        return bits.INTEGER
+    if isinstance(value, float) and value - value == 0:  # finite
+        return bits.INTEGER if value.is_integer() else bits.FRACTION
+    if value is None:
+        return bits.NULL
+    if isinstance(value, list):
+        return bits.ARRAY
+    if isinstance(value, dict):
+        return bits.OBJECT
+    raise _not_json(value, pointer)
+
+
+def _scalars(builder: Builder, strings: list[Json], scalars: list[Json], pointer: str) -> TerminalReference:
+    """Return the terminal of some strings, numbers, booleans and null."""
+    any_integers = builder.options.integers == "any"
+    spellings = tuple(
+        dict.fromkeys(spelling for value in scalars for spelling in scalar_spellings(value, any_integers))
+    )
+    key = ("constants", tuple(strings), spellings)
+    reference = builder.known_terminal(key)
+    if reference is not None:
+        return reference
+    parts = _strings(strings, pointer).parts + tuple(Literal(spelling.encode()) for spelling in spellings)
+    pattern = parts[0] if len(parts) == 1 else Alternation(parts)
+    return builder.terminal(key, pattern, _name([*strings, *scalars]), pointer)
+
+
+def _strings(strings: list[Json], pointer: str) -> Alternation:
+    """Return the spellings of some strings."""
+    for text in strings:
+        if has_surrogate(text):
+            raise UnsupportedFeatureError(
+                "lone surrogate",
+                pointer=pointer,
+                reason=f"(in {text!r}) cannot be written in UTF-8",
+                hint="Remove the value.",
+            )
+    return Alternation(tuple(map(canonical, dict.fromkeys(strings))))
+
+
+def scalar_spellings(value: Json, any_integers: bool) -> list[str]:
+    """Return how a number, a boolean or null is written."""
+    if value is None or isinstance(value, bool):
+        return [json.dumps(value)]
+    if isinstance(value, int):
+        digits = f"{Decimal(value):f}"
+        return [digits, f"{digits}.0"] if any_integers else [digits]
+    spelling = json.dumps(value)
+    if value.is_integer():
+        # The decimal that is written, not the binary number next to it: 1e300 is a 1 and 300 zeros.
+        digits = f"{Decimal(repr(value)):f}".partition(".")[0]
+        return [digits if digits != "-0" else "0", spelling]
+    return [spelling]
+
+
+def container(builder: Builder, value: Json, pointer: str) -> RuleReference:
+    """Return the rule of one object or array. Parts that are containers themselves become rules too."""
+    name = builder.rule_name(pointer)
+    todo = [(name, value, 1)]
+    while todo:
+        rule, node, depth = todo.pop()
+        builder.watch.step(pointer, 1 + len(node))
+        builder.watch.at_most("nesting", depth, pointer)
+        is_object = isinstance(node, dict)
+        parts: list[TerminalReference | RuleReference] = [LEFT_BRACE if is_object else LEFT_BRACKET]
+        for i, (key, member) in enumerate(node.items() if is_object else enumerate(node)):
+            if i:
+                parts.append(COMMA)
+            if is_object:
+                if not isinstance(key, str):
+                    raise _not_json(key, pointer)
+                parts += [_scalars(builder, [key], [], pointer), COLON]
+            if type_of(member, pointer) & (bits.ARRAY | bits.OBJECT):
+                inner = builder.rule_name(pointer)
+                parts.append(RuleReference(inner))
+                todo.append((inner, member, depth + 1))
+            elif isinstance(member, str):
+                parts.append(_scalars(builder, [member], [], pointer))
+            else:
+                parts.append(_scalars(builder, [], [member], pointer))
+        parts.append(RIGHT_BRACE if is_object else RIGHT_BRACKET)
+        builder.set_rule(rule, Sequence(tuple(parts)), pointer)
+    return RuleReference(name)
+
+
+def is_within(value: Json, facts: Facts) -> bool:
+    """Is a scalar that is no string within the bounds for numbers?"""
+    if isinstance(value, bool) or value is None:
+        return True
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    low, high = facts.low, facts.high
+    if low is not None and (number < low[0] or (number == low[0] and low[1])):
+        return False
+    return high is None or number < high[0] or (number == high[0] and not high[1])
+
+
+def _name(values: list[Json]) -> str:
+    shown = [json.dumps(value, ensure_ascii=False) for value in values[:_MANY]]
+    more = len(values) - len(shown)
+    return " or ".join([*shown, f"{more} more constants"] if more else shown)
+
+
+def _not_json(value: object, pointer: str) -> SpecError:
+    return SpecError(f"{value!r} is not a JSON value.", pointer=pointer)

@@ -1,0 +1,127 @@
+"""Possessive repeats and atomic groups, where they are regular by a simple argument.
+
+``(?>X)`` takes the first match of ``X`` that the search order gives and never another. Call ``X``
+*certain* if no two matches of it can start at one place with different ends (no member is a proper
+prefix of another). Then
+
+- ``(?>X)`` is ``X``;
+- ``(?>A|B|...)`` is ``(?>A) | (?!A)(?>B) | ...``;
+- ``X{m,n}+`` is ``X{m,n-1}(?!X) | X{n}``, because the number of rounds is the only freedom;
+- ``(?>XY)`` is ``X(?>Y)``.
+
+Anything else is refused rather than approximated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from constrain.grammars.ir import Alternation, CharacterClass, Concatenation, Literal, Pattern, Ranges, Repeat
+from constrain.grammars.regex import nodes
+from constrain.grammars.regex.build import lengths
+from constrain.grammars.regex.nodes import Look, Near, Node, Tree, choice, look, loop, sequence
+from constrain.grammars.regex.ranges import is_disjoint, normalize
+from constrain.grammars.regex.recursion import Task, run
+
+
+def possessive_loop(body: Tree, minimum: int, maximum: int | None) -> Tree | None:
+    """Return ``body{minimum,maximum}+`` without possessiveness, or ``None`` where that is not known."""
+    if isinstance(body, Node) or not is_certain(body):
+        return None
+    if lengths(body) == (0, 0):
+        return loop(body, minimum, maximum)
+    stop = look(True, True, body, 0)
+    if maximum is None:
+        return sequence((loop(body, minimum, None), stop))
+    full = loop(body, maximum, maximum)
+    if minimum == maximum:
+        return full
+    return choice((full, sequence((loop(body, minimum, maximum - 1), stop))))
+
+
+def atomic_group(alternatives: Sequence[Tree], keeps_order: bool) -> Tree | None:
+    """Return ``(?>...)`` over ``alternatives`` as an ordinary tree, or ``None`` where that is not known.
+
+    Parameters
+    ----------
+    alternatives : sequence of Tree
+        In the order of the source.
+    keeps_order : bool
+        Nothing inside is lazy or tries the empty text first: repeats prefer more rounds.
+    """
+    out: list[Tree] = []
+    earlier: list[Tree] = []
+    for alternative in alternatives:
+        atomic = _atomic(alternative, keeps_order)
+        if atomic is None:
+            return None
+        out.append(sequence((*earlier, atomic)))
+        if len(alternatives) > 1:
+            earlier.append(look(True, True, alternative, 0))
+    return choice(out)
+
+
+def _atomic(tree: Tree, keeps_order: bool) -> Tree | None:
+    parts: list[Tree]
+    if isinstance(tree, nodes.Sequence) or type(tree) is Concatenation:
+        parts = list(tree.parts)
+    else:
+        parts = [tree]
+    *init, last = parts
+    if not all(_is_certain_tree(part) for part in init):
+        return tree if not isinstance(tree, Node) and is_certain(tree) else None
+    if _is_certain_tree(last):
+        return tree
+    if type(last) is Repeat and keeps_order:
+        end = possessive_loop(last.body, last.minimum, last.maximum)
+        if end is not None:
+            return sequence((*init, end))
+    return tree if not isinstance(tree, Node) and is_certain(tree) else None
+
+
+def _is_certain_tree(tree: Tree) -> bool:
+    return isinstance(tree, Near | Look) or (not isinstance(tree, Node) and is_certain(tree))
+
+
+def is_certain(pattern: Pattern) -> bool:
+    """Is no member a proper prefix of another? ``False`` may also mean "not known"."""
+    least, most = lengths(pattern)
+    if least == most:
+        return True
+    if type(pattern) is not Concatenation:
+        return False
+    if all(is_certain(part) for part in pattern.parts):
+        return True
+    # One last character that nothing before it can hold: the first such character ends every member.
+    *init, last = pattern.parts
+    if type(last) is Literal:
+        text = last.data.decode()
+        end: Ranges = ((ord(text[-1]), ord(text[-1])),)
+        init.append(Literal(text[:-1].encode()))
+    elif type(last) is CharacterClass:
+        end = last.ranges
+    else:
+        return False
+    alphabets = [run(_alphabet(part)) for part in init]
+    return all(ranges is not None and is_disjoint(end, ranges) for ranges in alphabets)
+
+
+def _alphabet(pattern: Pattern) -> Task[Ranges | None]:
+    """Return the characters that occur in members, or ``None`` if that is not known."""
+    match pattern:
+        case Literal(data):
+            return normalize((ord(character), ord(character)) for character in data.decode())
+        case CharacterClass(ranges):
+            return ranges
+        case Repeat(body):
+            return (yield _alphabet(body))
+        case Concatenation(parts) | Alternation(parts):
+            pairs: list[tuple[int, int]] = []
+            for part in parts:
+                ranges = yield _alphabet(part)
+                if ranges is None:
+                    return None
+                pairs += ranges
+            return normalize(pairs)
+        case _:
+            return None

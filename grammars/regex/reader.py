@@ -1,0 +1,339 @@
+"""What the two dialects share: alternatives, sequences, groups, quantifiers, on an explicit stack.
+
+A dialect subclasses `Reader` and reads escapes, classes and what follows ``(?``. Patterns are built
+while reading, so that a pattern without lookaround never has a syntax tree.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.ir import EMPTY_LANGUAGE, Literal, Pattern, Ranges
+from constrain.grammars.limits import Watch
+from constrain.grammars.regex.atomic import atomic_group, possessive_loop
+from constrain.grammars.regex.build import character_class, is_nullable, text_literal
+from constrain.grammars.regex.nodes import Node, Tree, choice, look, loop, sequence
+from constrain.grammars.regex.unicode import ignore_case
+
+_PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()\s#]+")
+_SPACE = " \t\n\r\v\f"
+MAX_REPEAT = 4294967295
+
+# What the last part of a sequence is, for a quantifier that follows.
+NOTHING, ATOM, EDGE, REPEATED, RUN = range(5)
+
+
+class Frame:
+    """An open group: what stood before it, and what it is.
+
+    ``kind`` is one of ``"pattern" "group" "atomic" "ahead" "not ahead" "behind" "not behind"``.
+    """
+
+    __slots__ = ("alternatives", "flags", "index", "is_lazy", "kind", "offset", "parts", "widths")
+
+    def __init__(self, kind: str, offset: int, flags: int, index: int = 0) -> None:
+        self.kind = kind
+        self.offset = offset
+        self.flags = flags
+        self.index = index
+        self.alternatives: list[Tree] = []
+        self.parts: list[Tree] = []
+        # Something inside prefers fewer rounds or the empty text (only kept inside atomic groups).
+        self.is_lazy = False
+        # Least and most characters of the current alternative, then of the finished ones, as `re` counts
+        # them for lookbehind.
+        self.widths = [0, 0, MAX_REPEAT, 0]
+
+
+class Reader:
+    """Reads one pattern.
+
+    Parameters
+    ----------
+    source : str
+    flags : int
+        Bits of the dialect.
+    watch : Watch
+    pointer : str or None
+        Place of the pattern in a schema, for errors.
+    """
+
+    verbose = 0
+    ignore_case = 0
+    ascii = 0
+
+    def __init__(self, source: str, flags: int, watch: Watch, pointer: str | None = None) -> None:
+        self.source = source
+        self.flags = flags
+        self.watch = watch
+        self.pointer = pointer
+        self.at = 0
+        self.frame = Frame("pattern", 0, flags)
+        self.stack: list[Frame] = []
+        self.last = NOTHING
+        self.last_width = (0, 0)
+        self.n_atomic = 0
+
+    # -------------------------------------------------------------------------------- errors
+
+    def error(self, message: str, offset: int, hint: str | None = None) -> NoReturn:
+        """Raise `SpecError` at ``offset``."""
+        raise SpecError(message, source=self.source, offset=offset, pointer=self.pointer, hint=hint)
+
+    def unsupported(self, feature: str, offset: int, reason: str, hint: str) -> NoReturn:
+        """Raise `UnsupportedFeatureError` at ``offset``."""
+        raise UnsupportedFeatureError(
+            feature, source=self.source, offset=offset, pointer=self.pointer, reason=reason, hint=hint
+        )
+
+    # -------------------------------------------------------------------------------- the loop
+
+    def read(self) -> Tree:
+        """Return the tree of the whole pattern."""
+        source, end = self.source, len(self.source)
+        while self.at < end:
+            character = source[self.at]
+            self.watch.step("the pattern")
+            match character:
+                case "\\":
+                    self.escape()
+                case "[":
+                    start = self.at
+                    self.append(character_class(self.bracket()), ATOM, 1, 1)
+                    self.watch.step("the pattern", self.at - start)
+                case "(":
+                    self.open_group()
+                case ")":
+                    self.close_group()
+                case "|":
+                    self.end_alternative()
+                    self.at += 1
+                case "*" | "+" | "?":
+                    self.quantifier()
+                case "{":
+                    if not self.counted_quantifier():
+                        self.character("{")
+                case ".":
+                    self.append(character_class(self.dot()), ATOM, 1, 1)
+                    self.at += 1
+                case "^" | "$":
+                    self.append(self.anchor(character), EDGE, 0, 0)
+                    self.at += 1
+                case _:
+                    self.plain(character)
+        if self.stack:
+            self.error("This group is never closed.", self.frame.offset, "Add ')'.")
+        self.end_alternative()
+        return choice(self.frame.alternatives)
+
+    def append(self, tree: Tree, kind: int, least: int, most: int) -> None:
+        """Add ``tree`` to the sequence; ``least`` and ``most`` are its width in characters."""
+        frame = self.frame
+        frame.parts.append(tree)
+        widths = frame.widths
+        widths[0] += least
+        widths[1] += most
+        self.last = kind
+        self.last_width = (least, most)
+
+    def plain(self, character: str) -> None:
+        """Read characters that stand for themselves."""
+        if self.flags & self.verbose and (character in _SPACE or character == "#"):
+            if character == "#":
+                newline = self.source.find("\n", self.at)
+                self.at = len(self.source) if newline < 0 else newline + 1
+            else:
+                self.at += 1
+            return
+        found = None if self.flags & self.ignore_case else _PLAIN.match(self.source, self.at)
+        if found is None:
+            self.character(character)
+            return
+        text = found.group()
+        self.append(text_literal(text), RUN if len(text) > 1 else ATOM, len(text), len(text))
+        self.at = found.end()
+
+    def character(self, character: str) -> None:
+        """Add one character that stands for itself."""
+        self.at += len(character)
+        self.append(self.one(ord(character)), ATOM, 1, 1)
+
+    def one(self, code: int) -> Pattern:
+        """Return the pattern of one character, under the flags."""
+        if self.flags & self.ignore_case:
+            return character_class(self.cased(((code, code),)))
+        return EMPTY_LANGUAGE if 0xD800 <= code <= 0xDFFF else Literal(chr(code).encode())
+
+    def cased(self, ranges: Ranges) -> Ranges:
+        """Return ``ranges``, closed under case if that is to be ignored."""
+        if self.flags & self.ignore_case:
+            return ignore_case(ranges, bool(self.flags & self.ascii))
+        return ranges
+
+    def end_alternative(self) -> None:
+        """Finish the current alternative."""
+        frame = self.frame
+        frame.alternatives.append(sequence(frame.parts))
+        frame.parts = []
+        widths = frame.widths
+        widths[2] = min(widths[2], widths[0])
+        widths[3] = min(max(widths[3], widths[1]), MAX_REPEAT)
+        widths[0] = widths[1] = 0
+        self.last = NOTHING
+
+    # -------------------------------------------------------------------------------- groups
+
+    def push(self, kind: str, index: int = 0) -> None:
+        """Open a group whose content starts here."""
+        self.stack.append(self.frame)
+        self.n_atomic += kind == "atomic"
+        self.watch.at_most("nesting", len(self.stack), "the nested groups of a pattern")
+        self.frame = Frame(kind, self.group_start, self.flags, index)
+        self.last = NOTHING
+
+    def close_group(self) -> None:
+        """Read ``)``."""
+        if not self.stack:
+            self.error("This ')' closes nothing.", self.at, r"Write '\)' for the character itself.")
+        self.end_alternative()
+        frame = self.frame
+        body = choice(frame.alternatives)
+        if self.n_atomic and any(map(_may_be_empty, frame.alternatives[:-1])):
+            frame.is_lazy = True
+        least, most = frame.widths[2], frame.widths[3]
+        self.frame = self.stack.pop()
+        self.frame.is_lazy |= frame.is_lazy
+        self.flags = frame.flags
+        self.at += 1
+        kind = frame.kind
+        if kind == "group":
+            self.closed(frame.index)
+        elif kind == "atomic":
+            self.n_atomic -= 1
+            tree = atomic_group(frame.alternatives, not frame.is_lazy)
+            if tree is None:
+                self.unsupported(
+                    self.source[frame.offset : self.at],
+                    frame.offset,
+                    "is an atomic group that may cut off matches, which is not supported",
+                    "Write a plain group '(?:...)' or make its alternatives exclude each other.",
+                )
+            body = tree
+        else:
+            if kind.endswith("behind"):
+                self.check_lookbehind(frame, least, most)
+            body = look(kind.endswith("ahead"), kind.startswith("not"), body, frame.offset)
+            least = most = 0
+        self.append(body, ATOM, least, most)
+
+    # -------------------------------------------------------------------------------- quantifiers
+
+    def quantifier(self) -> None:
+        """Read ``*``, ``+`` or ``?``."""
+        character = self.source[self.at]
+        start = self.at
+        self.at += 1
+        self.repeat(0 if character != "+" else 1, 1 if character == "?" else None, start)
+
+    def counted_quantifier(self) -> bool:
+        """Read ``{m,n}`` and its short forms; ``False`` if the brace stands for itself."""
+        found = self.count_form.match(self.source, self.at)
+        if found is None:
+            return False
+        low, comma, high = found.group(1), found.group(2), found.group(3)
+        start = self.at
+        if max(len(low.lstrip("0")), len((high or "").lstrip("0"))) > 10:
+            self.error(f"This count is over {MAX_REPEAT:,}.", start)
+        minimum = int(low) if low else 0
+        maximum = minimum if not comma else int(high) if high else None
+        if max(minimum, maximum or 0) >= MAX_REPEAT:
+            self.error(f"This count is over {MAX_REPEAT - 1:,}.", start)
+        if maximum is not None and maximum < minimum:
+            self.error(f"The minimum {minimum} is greater than the maximum {maximum}.", start)
+        self.at = found.end()
+        self.repeat(minimum, maximum, start)
+        return True
+
+    count_form = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}(?<!\{\})")
+
+    def repeat(self, minimum: int, maximum: int | None, start: int) -> None:
+        """Apply a quantifier, written at ``start``, to the last part."""
+        mark = self.source[start : self.at]
+        suffix = self.source[self.at : self.at + 1]
+        if suffix == "?" or (suffix == "+" and self.has_possessive):
+            self.at += 1
+            self.frame.is_lazy |= suffix == "?"
+        else:
+            suffix = ""
+        parts = self.frame.parts
+        if self.last == REPEATED:
+            self.error(
+                f"{mark!r} follows another quantifier.", start, "Put the repeated part into '(?:...)'."
+            )
+        if self.last == NOTHING or (self.last == EDGE and not self.can_repeat_edge):
+            self.error(
+                f"There is nothing before {mark!r} to repeat.",
+                start,
+                f"Write '\\{mark[0]}' for the character itself.",
+            )
+        body = parts.pop()
+        least, most = self.last_width
+        widths = self.frame.widths
+        if self.last == RUN:
+            text = body.data.decode() if isinstance(body, Literal) else ""
+            parts.append(text_literal(text[:-1]) if text else EMPTY_LANGUAGE)
+            body = text_literal(text[-1]) if text else EMPTY_LANGUAGE
+            least = most = 1
+        widths[0] += least * minimum - least
+        widths[1] += min(most * (MAX_REPEAT if maximum is None else maximum), MAX_REPEAT) - most
+        if suffix == "+":
+            tree = possessive_loop(body, minimum, maximum)
+            if tree is None:
+                self.unsupported(
+                    mark + "+",
+                    start,
+                    "makes a repeat that may cut off matches, which is not supported here",
+                    f"Write {mark!r}, or repeat something whose end is certain, such as one character.",
+                )
+        else:
+            tree = loop(body, minimum, maximum)
+        parts.append(tree)
+        self.last = REPEATED
+
+    # -------------------------------------------------------------------------------- for dialects
+
+    has_possessive = True
+    can_repeat_edge = False
+    group_start = 0
+
+    def escape(self) -> None:
+        """Read an escape outside a class."""
+        raise NotImplementedError
+
+    def bracket(self) -> Ranges:
+        """Read a class."""
+        raise NotImplementedError
+
+    def open_group(self) -> None:
+        """Read ``(`` and what says which kind of group it is."""
+        raise NotImplementedError
+
+    def closed(self, index: int) -> None:
+        """Note that capturing group ``index`` (0: none) is complete."""
+
+    def check_lookbehind(self, frame: Frame, least: int, most: int) -> None:
+        """Refuse what the dialect does not take in lookbehind."""
+
+    def dot(self) -> Ranges:
+        """Return the set of ``.``."""
+        raise NotImplementedError
+
+    def anchor(self, character: str) -> Tree:
+        """Return the tree of ``^`` or ``$``."""
+        raise NotImplementedError
+
+
+def _may_be_empty(tree: Tree) -> bool:
+    return isinstance(tree, Node) or is_nullable(tree)

@@ -1,0 +1,414 @@
+"""What a grammar allows byte by byte: textbook Earley over a lexer of derivatives, nothing interned.
+
+A text is read as lexemes. In front of each lexeme stands a *place*: everything the parser may still
+do. The terminals acceptable there compete for the bytes that follow (contextual lexing); ignored
+terminals compete with them where the grammar lets ignored text stand. Where some of them match the
+bytes read so far, the lexeme may end: those of highest priority are its *accept set*, and the parser
+goes on by all of them at once. It must not end if one of the accept set is greedy and the next byte
+continues any of the competitors.
+
+A *configuration* is a place, the residuals of the terminals that compete since, and whether a byte
+of the lexeme was read; a *state* is the set of configurations a text leads to.
+
+An Earley item is a node of a rule and the kernel (a set of items) in which the rule began; the item
+sets of the book are these sets with positions replaced by what stands there. Rules keep their empty
+edges and are never determinised; completion runs to a fixpoint, so left recursion, nullable rules and
+ambiguity need no care.
+
+Source: J. Earley, "An efficient context-free parsing algorithm", CACM 13(2), 1970.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from constrain.grammars import ir
+from tests.reference import patterns
+
+Node: TypeAlias = tuple[str, int]
+Symbol: TypeAlias = int | str | None  # terminal, rule, or nothing
+Kernel: TypeAlias = "frozenset[tuple[Node, Kernel | None]]"  # None: before the whole text
+Residuals: TypeAlias = frozenset[tuple[int, patterns.Term]]
+
+
+class Branch(NamedTuple):
+    """One way to have come to a place.
+
+    ``phase`` is ``"start"`` before anything was read, ``"lexeme"`` after a lexeme, ``"ignored"``
+    after ignored text.
+    """
+
+    phase: str
+    kernel: Kernel
+
+
+Place: TypeAlias = frozenset[Branch]
+
+
+class Configuration(NamedTuple):
+    """See the module text."""
+
+    place: Place
+    residuals: Residuals
+    is_fresh: bool
+
+
+State: TypeAlias = frozenset[Configuration]
+DEAD: State = frozenset()
+_ROOT = "<root>"
+
+
+class ReferenceGrammar:
+    """The texts of ``grammar``, its viable prefixes, and what may follow them.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    """
+
+    def __init__(self, grammar: ir.Grammar) -> None:
+        self.grammar = grammar
+        self.terms = [patterns.start(t.pattern) for t in grammar.terminals]
+        self._edges: dict[Node, list[tuple[Symbol, Node]]] = {}
+        self._ends: dict[str, Node] = {}
+        for name, body in {_ROOT: ir.RuleReference(grammar.start), **grammar.rules}.items():
+            self._edges[name, 0], n = [], 1
+            end, _ = self._add(name, body, (name, 0), n)
+            self._ends[name] = end
+        self._keep_productive()
+        self._closures: dict[Kernel, frozenset[tuple[Node, Kernel | None]]] = {}
+        self._acceptable: dict[Kernel, frozenset[int]] = {}
+        self._classes: dict[State, list[int]] = {}
+        self._steps: dict[tuple[State, int], State] = {}
+        self._viable: dict[State, bool] = {}
+
+    # ------------------------------------------------------------------------------ rules as graphs
+
+    def _node(self, rule: str, n: int) -> tuple[Node, int]:
+        self._edges[rule, n] = []
+        return (rule, n), n + 1
+
+    def _add(self, rule: str, body: ir.Expression, node: Node, n: int) -> tuple[Node, int]:
+        """Append the graph of ``body`` behind ``node``; return its end and the next free number."""
+        match body:
+            case ir.TerminalReference(index):
+                end, n = self._node(rule, n)
+                if any(patterns.is_alive(patterns.step(self.terms[index], b)) for b in range(256)):
+                    self._edges[node].append((index, end))
+                if patterns.is_nullable(self.terms[index]):
+                    self._edges[node].append((None, end))
+            case ir.RuleReference(name):
+                end, n = self._node(rule, n)
+                self._edges[node].append((name, end))
+            case ir.Sequence(parts):
+                end = node
+                for part in parts:
+                    end, n = self._add(rule, part, end, n)
+            case ir.Choice(parts):
+                end, n = self._node(rule, n)
+                for part in parts:
+                    inner, n = self._node(rule, n)
+                    self._edges[node].append((None, inner))
+                    inner, n = self._add(rule, part, inner, n)
+                    self._edges[inner].append((None, end))
+            case ir.Repetition(inner_body, minimum, maximum):
+                inner = node
+                for _ in range(minimum):
+                    inner, n = self._add(rule, inner_body, inner, n)
+                end, n = self._node(rule, n)
+                if maximum is None:
+                    loop, n = self._node(rule, n)
+                    self._edges[inner].append((None, loop))
+                    self._edges[loop].append((None, end))
+                    inner, n = self._add(rule, inner_body, loop, n)
+                    self._edges[inner].append((None, loop))
+                else:
+                    self._edges[inner].append((None, end))
+                    for _ in range(maximum - minimum):
+                        inner, n = self._add(rule, inner_body, inner, n)
+                        self._edges[inner].append((None, end))
+            case ir.StateMachine(n_states, start, accepting, edges):
+                nodes = []
+                for _ in range(n_states):
+                    inner, n = self._node(rule, n)
+                    nodes.append(inner)
+                end, n = self._node(rule, n)
+                self._edges[node].append((None, nodes[start]))
+                for state in accepting:
+                    self._edges[nodes[state]].append((None, end))
+                for source, symbol, target in edges:
+                    if symbol is None:
+                        self._edges[nodes[source]].append((None, nodes[target]))
+                    else:
+                        inner, n = self._add(rule, symbol, nodes[source], n)
+                        self._edges[inner].append((None, nodes[target]))
+        return end, n
+
+    def _keep_productive(self) -> None:
+        """Drop all edges that no finished rule can use."""
+        alive = set(self._ends.values())
+        size = -1
+        while size != len(alive):
+            size = len(alive)
+            for node, edges in self._edges.items():
+                if any(after in alive and self._can_finish(s, alive) for s, after in edges):
+                    alive.add(node)
+        for node, edges in self._edges.items():
+            self._edges[node] = [
+                (s, after) for s, after in edges if after in alive and self._can_finish(s, alive)
+            ]
+        self.is_empty = (_ROOT, 0) not in alive
+
+    @staticmethod
+    def _can_finish(symbol: Symbol, alive: set[Node]) -> bool:
+        return not isinstance(symbol, str) or (symbol, 0) in alive
+
+    # ------------------------------------------------------------------------------ Earley
+
+    def _closure(self, kernel: Kernel) -> frozenset[tuple[Node, Kernel | None]]:
+        """Return all items of the set whose items of earlier origin are ``kernel``."""
+        if kernel in self._closures:
+            return self._closures[kernel]
+        items = set(kernel)
+        while True:
+            new: set[tuple[Node, Kernel | None]] = set()
+            for node, origin in items:
+                for symbol, after in self._edges[node]:
+                    if symbol is None:
+                        new.add((after, origin))
+                    elif isinstance(symbol, str):
+                        new.add(((symbol, 0), kernel))
+                if node == self._ends[node[0]] and origin is not None:
+                    waiting = items if origin == kernel else self._closure(origin)
+                    for other, outer in waiting:
+                        for symbol, after in self._edges[other]:
+                            if symbol == node[0]:
+                                new.add((after, outer))
+            if new <= items:
+                self._closures[kernel] = frozenset(items)
+                return self._closures[kernel]
+            items |= new
+
+    def _scan(self, kernel: Kernel, terminals: frozenset[int]) -> Kernel:
+        return frozenset(
+            (after, origin)
+            for node, origin in self._closure(kernel)
+            for symbol, after in self._edges[node]
+            if isinstance(symbol, int) and symbol in terminals
+        )
+
+    def _terminals(self, kernel: Kernel) -> frozenset[int]:
+        if kernel not in self._acceptable:
+            self._acceptable[kernel] = frozenset(
+                symbol
+                for node, _ in self._closure(kernel)
+                for symbol, _ in self._edges[node]
+                if isinstance(symbol, int)
+            )
+        return self._acceptable[kernel]
+
+    def _is_complete(self, kernel: Kernel) -> bool:
+        return (self._ends[_ROOT], None) in self._closure(kernel)
+
+    # ------------------------------------------------------------------------------ places
+
+    def _ignorable(self, branch: Branch) -> bool:
+        """May ignored text stand here?"""
+        ignored = self.grammar.ignored
+        allowed = {"start": ignored.leading, "lexeme": True, "ignored": ignored.consecutive}
+        goes_on = bool(self._terminals(branch.kernel))
+        return allowed[branch.phase] and (goes_on or (ignored.trailing and self._is_complete(branch.kernel)))
+
+    def _may_end(self, place: Place) -> bool:
+        return any(
+            self._is_complete(kernel) and (phase != "ignored" or self.grammar.ignored.trailing)
+            for phase, kernel in place
+        )
+
+    def _competitors(self, place: Place) -> Residuals:
+        indices: set[int] = set()
+        for branch in place:
+            indices |= self._terminals(branch.kernel)
+            if self._ignorable(branch):
+                indices |= set(self.grammar.ignored.terminals)
+        return frozenset((t, self.terms[t]) for t in indices)
+
+    def _advance(self, place: Place, accept_set: frozenset[int]) -> Place:
+        scanned = frozenset().union(*(self._scan(b.kernel, accept_set) for b in place))
+        after = {Branch("lexeme", scanned)} if scanned else set()
+        if not accept_set.isdisjoint(self.grammar.ignored.terminals):
+            kept = frozenset().union(*(b.kernel for b in place if self._ignorable(b)))
+            after |= {Branch("ignored", kept)} if kept else set()
+        return frozenset(after)
+
+    def _accept_set(self, configuration: Configuration) -> frozenset[int]:
+        if configuration.is_fresh:
+            return frozenset()
+        ending = {t for t, residual in configuration.residuals if patterns.is_nullable(residual)}
+        best = max((self.grammar.terminals[t].priority for t in ending), default=0)
+        return frozenset(t for t in ending if self.grammar.terminals[t].priority == best)
+
+    # ------------------------------------------------------------------------------ states
+
+    @property
+    def start(self) -> State:
+        """The state before the first byte."""
+        if self.is_empty:
+            return DEAD
+        place = frozenset({Branch("start", frozenset({((_ROOT, 0), None)}))})
+        return frozenset({Configuration(place, self._competitors(place), True)})
+
+    def step(self, state: State, byte: int) -> State:
+        """Return the state after one more byte; `DEAD` if nothing can be read that way.
+
+        Bytes that no residual tells apart are read as the first of them.
+        """
+        if not state:
+            return DEAD
+        classes = self.classes(state)
+        key = state, classes[bisect_right(classes, byte) - 1]
+        if key not in self._steps:
+            after: set[Configuration] = set()
+            for configuration in state:
+                after |= self._step_configuration(configuration, key[1])
+            self._steps[key] = frozenset(after)
+        return self._steps[key]
+
+    def classes(self, state: State) -> list[int]:
+        """Return the first byte of each class of bytes that lead on from ``state`` alike."""
+        if state not in self._classes:
+            terms = set(self.terms)
+            for configuration in state:
+                terms |= {residual for _, residual in configuration.residuals}
+            self._classes[state] = patterns.representatives(terms)
+        return self._classes[state]
+
+    def _step_configuration(self, configuration: Configuration, byte: int) -> set[Configuration]:
+        after: set[Configuration] = set()
+        residuals = _step_residuals(configuration.residuals, byte)
+        if residuals:
+            after.add(Configuration(configuration.place, residuals, False))
+        accept_set = self._accept_set(configuration)
+        is_greedy = any(self.grammar.terminals[t].greedy for t in accept_set)
+        if accept_set and not (residuals and is_greedy):
+            place = self._advance(configuration.place, accept_set)
+            residuals = _step_residuals(self._competitors(place), byte)
+            if residuals:
+                after.add(Configuration(place, residuals, False))
+        return after
+
+    def steps(self, state: State, data: bytes) -> State:
+        """Return the state after all of ``data``."""
+        for byte in data:
+            state = self.step(state, byte)
+        return state
+
+    def is_accepting(self, state: State) -> bool:
+        """May the text end here?"""
+        for configuration in state:
+            place = configuration.place
+            if not configuration.is_fresh:
+                accept_set = self._accept_set(configuration)
+                place = self._advance(place, accept_set) if accept_set else frozenset()
+            if self._may_end(place):
+                return True
+        return False
+
+    def is_viable(self, state: State, *, at_most: int = 2000) -> bool | None:
+        """Does some text lead on to acceptance? ``None``: not known after ``at_most`` states."""
+        parent: dict[State, State | None] = {state: None}
+        queue = deque([state])
+        while queue:
+            current: State | None = queue.popleft()
+            assert current is not None
+            if self._viable.get(current, False) or self.is_accepting(current):
+                while current is not None:
+                    self._viable[current] = True
+                    current = parent[current]
+                return True
+            if len(parent) > at_most:
+                return None
+            for byte in self.classes(current):
+                after = self.step(current, byte)
+                if after and after not in parent and self._viable.get(after, True):
+                    parent[after] = current
+                    queue.append(after)
+        self._viable.update(dict.fromkeys(parent, False))
+        return False
+
+    def accepts(self, data: bytes) -> bool:
+        """Is ``data`` a whole text of the grammar?"""
+        return self.is_accepting(self.steps(self.start, data))
+
+    def members(self, alphabet: bytes, length: int) -> Iterator[bytes]:
+        """Yield the texts of at most ``length`` bytes over ``alphabet``, shortest first."""
+        level = [(b"", self.start)]
+        for _ in range(length + 1):
+            yield from (data for data, state in level if self.is_accepting(state))
+            level = [
+                (data + bytes([byte]), after)
+                for data, state in level
+                for byte in alphabet
+                if (after := self.step(state, byte))
+            ]
+
+
+def _step_residuals(residuals: Residuals, byte: int) -> Residuals:
+    stepped = ((t, patterns.step(residual, byte)) for t, residual in residuals)
+    return frozenset((t, residual) for t, residual in stepped if patterns.is_alive(residual))
+
+
+def words(grammar: ir.Grammar, length: int) -> frozenset[tuple[int, ...]]:
+    """Return the terminal sequences of at most ``length`` terminals the rules derive.
+
+    Plain iteration of the grammar's equations from empty sets; no parser is involved. Terminals that
+    match the empty string are not treated specially.
+    """
+    sets: dict[str, frozenset[tuple[int, ...]]] = {name: frozenset() for name in grammar.rules}
+
+    def join(
+        left: frozenset[tuple[int, ...]], right: frozenset[tuple[int, ...]]
+    ) -> frozenset[tuple[int, ...]]:
+        return frozenset(a + b for a in left for b in right if len(a) + len(b) <= length)
+
+    def evaluate(body: ir.Expression) -> frozenset[tuple[int, ...]]:
+        result: frozenset[tuple[int, ...]] = frozenset()
+        match body:
+            case ir.TerminalReference(index):
+                result = frozenset({(index,)} if length else ())
+            case ir.RuleReference(name):
+                result = sets[name]
+            case ir.Sequence(parts):
+                result = frozenset({()})
+                for part in parts:
+                    result = join(result, evaluate(part))
+            case ir.Choice(parts):
+                result = frozenset().union(*(evaluate(part) for part in parts))
+            case ir.Repetition(inner, minimum, maximum):
+                once, power = evaluate(inner), frozenset({()})
+                for _ in range(minimum):
+                    power = join(power, once)
+                limit = length + 1 if maximum is None else maximum - minimum
+                result = power
+                for _ in range(limit):
+                    power = join(power, once)
+                    result |= power
+            case ir.StateMachine(n_states, start, accepting, edges):
+                reached = [frozenset({()}) if s == start else frozenset() for s in range(n_states)]
+                before = None
+                while before != reached:
+                    before = list(reached)
+                    for source, symbol, target in edges:
+                        piece = frozenset({()}) if symbol is None else evaluate(symbol)
+                        reached[target] = reached[target] | join(reached[source], piece)
+                result = frozenset().union(*(reached[s] for s in accepting))
+        return result
+
+    while True:
+        new = {name: evaluate(body) for name, body in grammar.rules.items()}
+        if new == sets:
+            return sets[grammar.start]
+        sets = new

@@ -1,0 +1,1 @@
+"""Vocabulary index, compiled tables and kernels."""

@@ -1,0 +1,685 @@
+"""The lazily built tables of one compiled spec, and the calls into the kernels.
+
+An `Arena` owns the header and every array the kernels write; arrays grow by the protocol described
+in ``kernels``. Matcher states are plain integers that mean something in their arena only.
+
+An arena is mutable but never changes an answer, so threads may share it: a lock is held around each
+kernel call, and kernels run without the GIL.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
+from constrain.grammars.limits import Limits
+from constrain.tokenizer_index import kernels as k
+from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.trie import VocabularyIndex, build_index
+
+# Work units (about a microsecond each) between two looks at the clock.
+_ALLOWANCE = 100_000
+
+_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
+_MEMOS = {k.STEP: 3, k.TSTEP: 2, k.ENTRY: 2, k.VISIT: 2, k.OPEN: 1}
+_INT32 = frozenset(
+    {
+        k.L_ROW,
+        k.L_ATTR,
+        k.A_ATTR,
+        k.P_ATTR,
+        k.TP_LEX,
+        k.D_ROW,
+        k.D_ATTR,
+        k.TOKENS,
+        k.E_MASK,
+        k.V_ATTR,
+        k.MASKS,
+        k.MASK_OWNER,
+        k.SLICE_POOL,
+        *(t + 2 for t in _SETS),
+    }
+)
+# Tables that grow, with their first capacity in items; rows of classes or words are sized apart.
+_FIRST: dict[int, int] = {
+    k.L_OFF: 128,
+    k.L_POOL: 512,
+    k.L_HASH: 256,
+    k.L_ATTR: 128 * k.L_STRIDE,
+    k.EL_OFF: 32,
+    k.EL_POOL: 128,
+    k.EL_HASH: 64,
+    k.EL_ATTR: 96,
+    k.A_OFF: 32,
+    k.A_POOL: 64,
+    k.A_HASH: 64,
+    k.A_ATTR: 64,
+    k.P_OFF: 64,
+    k.P_POOL: 256,
+    k.P_HASH: 128,
+    k.P_ATTR: 256,
+    k.TP_OFF: 64,
+    k.TP_POOL: 128,
+    k.TP_HASH: 128,
+    k.PX_OFF: 64,
+    k.PX_POOL: 256,
+    k.PT_OFF: 64,
+    k.PT_POOL: 512,
+    k.TP_LEX: 256,
+    k.STEP: 3 * 256,
+    k.TO_POOL: 128,
+    k.TSTEP: 2 * 128,
+    k.D_OFF: 128,
+    k.D_POOL: 128,
+    k.D_HASH: 256,
+    k.D_ATTR: 512,
+    k.T_OFF: 128,
+    k.T_POOL: 2048,
+    k.T_HASH: 256,
+    k.ENTRY: 2 * 256,
+    k.E_ATTR: 128 * k.E_STRIDE,
+    k.TOKENS: 4096,
+    k.GROUPS: 512,
+    k.E_MASK: 0,
+    k.V_OFF: 128,
+    k.V_POOL: 512,
+    k.V_HASH: 256,
+    k.V_ATTR: 256,
+    k.VISIT: 2 * 256,
+    k.OPEN: 64,
+    k.OPEN_SLOTS: 64,
+    k.MASKS: 0,
+    k.MASK_OWNER: 16,
+    k.SLICE_POOL: 64,
+    k.BUF_ACCEPT: 64,
+    k.BUF_PLAIN: 64,
+    k.BUF_LEXER: 128,
+    k.BUF_ELEMENT: 16,
+    k.BUF_SEARCH: 64,
+    k.BUF_STACK: 256,
+    k.BUF_ITEMS: 128,
+    k.BUF_KERNEL: 128,
+    k.BUF_CONFIG: 32,
+    k.BUF_NODES: 2048,
+    k.BUF_CHARS: 64,
+    k.BUF_SPLIT: 64,
+    k.RESULT: 256,
+    k.PATH: 64,
+}
+_OFFSET_TABLES = (*_SETS, k.PX_OFF, k.PT_OFF)
+_FILLED = frozenset({*(t + 2 for t in _SETS), *_MEMOS})
+
+_NETWORK = (
+    (k.EDGE_TARGET, "edge_target"),
+    (k.EDGE_GUARD, "edge_guard"),
+    (k.EDGE_ACTION, "edge_action"),
+    (k.TERM_OFF, "terminal_offsets"),
+    (k.TERM_SYMBOL, "terminal_symbol"),
+    (k.TERM_TARGET, "terminal_target"),
+    (k.RULE_OFF, "rule_offsets"),
+    (k.RULE_SYMBOL, "rule_symbol"),
+    (k.RULE_TARGET, "rule_target"),
+    (k.IS_FINAL, "is_final"),
+    (k.RULE_OF, "rule_of"),
+    (k.RULE_START, "rule_start"),
+    (k.IGNORED, "ignored"),
+    (k.IGNORED_LIST, "ignored_terminals"),
+)
+_MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
+
+
+class _Layout:
+    """Where each growing table starts in the block a new arena allocates; filled tables come first."""
+
+    def __init__(self) -> None:
+        order = sorted(_FIRST, key=lambda table: table not in _FILLED)
+        self.place: dict[int, tuple[int, int]] = {}
+        words = 0
+        self.n_filled = 0
+        for table in order:
+            size = _FIRST[table]
+            self.place[table] = (words, size)
+            words += size // 2 if table in _INT32 else size
+            if table in _FILLED:
+                self.n_filled = words
+        self.n_words = words
+        self.tables = np.array(order)
+        self.offsets = np.array([8 * self.place[table][0] for table in order])
+        self.sizes = np.array([_FIRST[table] for table in order])
+
+
+_LAYOUT = _Layout()
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaOptions:
+    """Switches for tests; the answers are the same whatever they say.
+
+    Parameters
+    ----------
+    initial_capacity : int or None
+        First size of every growing table, ``None`` for sensible ones.
+    use_mask_memo, use_visit_memo, use_slices, split_entries, use_canon : bool
+        Remember whole masks; remember closed visits; use the vocabulary's slice; build entries per
+        terminal; share entries between counts.
+    """
+
+    initial_capacity: int | None = None
+    use_mask_memo: bool = True
+    use_visit_memo: bool = True
+    use_slices: bool = True
+    split_entries: bool = True
+    use_canon: bool = True
+
+
+class ArenaFull(Exception):
+    """The arena reached its limit of bytes or states; a new one must be started."""
+
+    def __init__(self, limit: str, value: float) -> None:
+        super().__init__(limit, value)
+        self.limit = limit
+        self.value = value
+
+
+def _address(array: NDArray[Any]) -> int:
+    """Address of an array's first byte."""
+    return int(array.__array_interface__["data"][0])
+
+
+class _Scratch:
+    """Large arrays a kernel needs only while it runs, shared by all arenas of a vocabulary."""
+
+    __slots__ = ("arrays", "columns")
+
+    def __init__(self, index: VocabularyIndex) -> None:
+        n = index.n_nodes
+        self.arrays = {
+            k.X_STACK: np.zeros(index.max_token_length + 2, np.int64),
+            k.X_EXITS: np.empty(n + 1, np.int64),
+            k.X_MERGE: np.empty(n + 1, np.int64),
+            k.X_TOKENS: np.empty(n + 1, np.int32),
+            k.X_MARK: np.zeros(n + 1, np.int64),
+        }
+        self.columns = [(t, _address(a), len(a)) for t, a in self.arrays.items()]
+
+
+class _Shared:
+    """What all arenas of one vocabulary index share: addresses of its arrays, and scratch."""
+
+    def __init__(self, index: VocabularyIndex) -> None:
+        self.index = index
+        arrays = {
+            k.NODES: index.nodes,
+            k.NODE_TOKEN: index.node_token,
+            k.TRIE_BASE: index.trie_base,
+            k.TRIE_SIZE: index.trie_size,
+            k.BUCKET_MAX: index.bucket_max,
+            k.SLICE_ACCEPT: index.slice_accept,
+            k.LAYERS: index.layers,
+            k.TOKEN_OFF: index.token_offsets,
+            k.TOKEN_DATA: index.token_data,
+            k.DUPLICATES: index.duplicates,
+            k.EOS: index.eos_token_ids,
+        }
+        self.columns = [(t, _address(a), a.size) for t, a in arrays.items()]
+        table = index.slice_table
+        # Bytes where the slice's automaton changes: classes must not straddle them.
+        self.slice_cuts = [b for b in range(1, 256) if (table[:, b] != table[:, b - 1]).any()]
+        self._scratch: list[_Scratch] = []
+
+    def borrow(self) -> _Scratch:
+        """Take scratch for one call; lists make this safe between threads."""
+        try:
+            return self._scratch.pop()
+        except IndexError:
+            return _Scratch(self.index)
+
+    def give_back(self, scratch: _Scratch) -> None:
+        """Return scratch for others to use."""
+        if len(self._scratch) < 8:
+            self._scratch.append(scratch)
+
+
+_shared_lock = threading.Lock()
+_shared: dict[int, _Shared] = {}
+
+
+def _shared_of(index: VocabularyIndex) -> _Shared:
+    with _shared_lock:
+        found = _shared.get(id(index))
+        if found is None:
+            found = _shared[id(index)] = _Shared(index)
+        return found
+
+
+_kernels_lock = threading.Lock()
+_far: list[int] = []
+
+
+def load_kernels(progress: Callable[[int, int], None] | None = None) -> list[int]:
+    """Compile the kernels, or load them from Numba's disk cache; at once in later calls."""
+    if not _far:
+        with _kernels_lock:
+            if not _far:
+                _far.extend(k.load(progress))
+    return _far
+
+
+class Arena:
+    """Interned states and memoised masks of one spec and one vocabulary.
+
+    Parameters
+    ----------
+    network : Network
+    index : VocabularyIndex
+    limits : Limits
+    options : ArenaOptions
+        For tests.
+
+    Raises
+    ------
+    EmptyLanguageError
+        A conjunction on which everything depends has no member.
+    LimitExceededError
+        Deciding that took too long.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        index: VocabularyIndex,
+        limits: Limits | None = None,
+        *,
+        options: ArenaOptions | None = None,
+    ) -> None:
+        self.network = network
+        self.index = index
+        self.limits = limits or Limits()
+        self.options = options or ArenaOptions()
+        self.n_bytes = 0
+        self.lock = threading.Lock()
+        self._shared = _shared_of(index)
+        self._arrays: dict[int, NDArray[Any]] = {}
+        self._header = np.zeros(k.HEADER_SIZE, np.int64)
+        self._h = self.header_address = _address(self._header)
+        self._out = np.zeros(1, np.int64)
+        far = load_kernels()
+        self._header[k.S_FAR : k.S_FAR + len(far)] = far
+        self._put_vocabulary()
+        self._put_network()
+        self._put_tables()
+        self._make_elements()
+        self.start = self._call(k.OP_START)
+        if self.start < 0:
+            raise EmptyLanguageError("no text matches")
+
+    # -------------------------------------------------------------------------------- set-up
+
+    def _set(self, table: int, array: NDArray[Any], used: int | None = None) -> None:
+        header = self._header
+        self._arrays[table] = array
+        header[table] = _address(array)
+        header[k.CAPACITY + table] = array.size
+        header[k.USED + table] = array.size if used is None else used
+
+    def _array(self, table: int) -> NDArray[Any]:
+        """Return a growing table: its own array, or its first part of the common block."""
+        found = self._arrays.get(table)
+        if found is None:
+            offset, size = _LAYOUT.place[table]
+            words = self._block[offset : offset + (size if table not in _INT32 else size // 2)]
+            found = self._arrays[table] = words.view(np.int32) if table in _INT32 else words
+        return found
+
+    def _put_vocabulary(self) -> None:
+        header, index = self._header, self.index
+        for table, address, size in self._shared.columns:
+            header[table] = address
+            header[k.CAPACITY + table] = size
+            header[k.USED + table] = size
+        header[k.USED + k.DUPLICATES] = len(index.duplicates)
+        header[k.S_WORDS] = index.n_words
+        header[k.S_TRIES] = len(index.trie_base)
+        header[k.S_LONGEST] = index.max_token_length
+        header[k.S_LAYERS] = len(index.layers) if index.has_slice and self.options.use_slices else 0
+        header[k.S_SLICE_STATES] = len(index.slice_table)
+        header[k.S_USE_SLICES] = self.options.use_slices
+        header[k.S_USE_MEMO] = self.options.use_mask_memo
+        header[k.S_USE_VISITS] = self.options.use_visit_memo
+        header[k.S_USE_SPLIT] = self.options.split_entries
+        header[k.S_USE_CANON] = self.options.use_canon
+        # A list of tokens beats a dense row up to about a quarter of the row's size.
+        header[k.S_SPARSE] = min(1024, max(32, index.n_words))
+        header[k.S_SPLIT_SIZE] = 1500
+        header[k.S_LIVENESS] = self.limits.liveness
+        header[k.S_LEXER_STATES] = self.limits.lexer_states
+        header[k.S_MASK_SLOTS] = max(1, self.limits.mask_bytes // (4 * index.n_words))
+        header[k.S_WORK_LIMIT] = _ALLOWANCE
+
+    def _put_network(self) -> None:
+        header, network = self._header, self.network
+        n = network.n_positions
+        low = network.edge_low
+        high = network.edge_high
+        cuts = np.zeros(257, np.bool_)
+        cuts[low] = True
+        cuts[high + 1] = True
+        cuts[self._shared.slice_cuts] = True
+        cuts[0] = False
+        classes = np.cumsum(cuts[:256]).astype(np.uint8)
+        n_classes = int(classes[255]) + 1
+        first = np.flatnonzero(cuts[:256])
+        first = np.concatenate((np.zeros(1, np.int64), first))
+        width = np.diff(np.concatenate((first, np.array([256]))))
+        self._class_first = first
+        self.classes = classes
+        self.n_classes = n_classes
+        self._set(k.CLASS_OF, classes)
+        self._set(k.RULE_MARK, np.zeros(network.n_rules, np.int64))
+        self._set(k.TERM_MARK, np.zeros(network.n_terminals + 1, np.int64))
+        self._set(k.SLICE_ROW, np.ascontiguousarray(self.index.slice_table[:, first], np.int32))
+        # All int32 arrays in one buffer. One more position marks a lexeme that has not begun: it has no
+        # edges and accepts nothing; ends of conjunctions' literals accept one more terminal.
+        minus, zero, one = _MINUS, _ZERO, _ONE
+        pieces: list[tuple[int, tuple[NDArray[np.int32], ...]]] = [
+            (k.CLASS_BYTE, (np.where(width == 1, first, -1).astype(np.int32),)),
+            (k.EDGE_LOW, (classes[low].astype(np.int32),)),
+            (k.EDGE_HIGH, (classes[high].astype(np.int32),)),
+            (k.EDGE_OFF, (network.edge_offsets, network.edge_offsets[-1:])),
+            (k.ACCEPT, (network.accept, minus)),
+            (k.IS_HUB, (network.is_hub, zero)),
+            (k.COUNT_MIN, (network.count_min, zero)),
+            (k.COUNT_MAX, (network.count_max, minus)),
+            (k.DISTANCE, (network.distance, one)),
+            (k.POSITION_TERMINAL, (network.position_terminal, _FRESH_TERMINAL)),
+            (k.PRIORITY, (network.priority, zero)),
+            (k.GREEDY, (network.greedy, zero)),
+            (k.HAS_FOLLOW, (_has_follow(network),)),
+            *((table, (getattr(network, name),)) for table, name in _NETWORK),
+        ]
+        flat = [array for _, arrays in pieces for array in arrays]
+        self._network_buffer = np.concatenate(flat, dtype=np.int32)
+        place = _address(self._network_buffer)
+        for table, arrays in pieces:
+            size = sum(map(len, arrays))
+            header[table] = place
+            header[k.CAPACITY + table] = size
+            header[k.USED + table] = size
+            place += 4 * size
+        header[k.S_CLASSES] = n_classes
+        header[k.S_FRESH] = n
+        header[k.S_POSITIONS] = n + 1
+        header[k.S_TERMINALS] = network.n_terminals
+        header[k.S_LEADING] = network.ignored_leading
+        header[k.S_TRAILING] = network.ignored_trailing
+        header[k.S_CONSECUTIVE] = network.ignored_consecutive
+        header[k.S_START_NULLABLE] = network.start_nullable
+
+    def _put_tables(self) -> None:
+        header = self._header
+        tiny = self.options.initial_capacity
+        for table in (k.L_ROW, k.D_ROW):
+            rows = 16 if self.network.n_positions < 64 else 64
+            self._set(table, np.empty(tiny if tiny is not None else rows * self.n_classes, np.int32), 0)
+        if tiny is None:
+            self._block = np.empty(_LAYOUT.n_words, np.int64)
+            self._block[: _LAYOUT.n_filled] = -1
+            header[_LAYOUT.tables] = _LAYOUT.offsets + _address(self._block)
+            header[k.CAPACITY + _LAYOUT.tables] = _LAYOUT.sizes
+        else:
+            for table in _FIRST:
+                size = _power(tiny) * _MEMOS.get(table, 1) if table in _FILLED else tiny
+                dtype = np.int32 if table in _INT32 else np.int64
+                self._set(table, np.full(size, -1, dtype), 0)
+        for table in _OFFSET_TABLES:
+            self._array(table)[:1] = 0
+        self.n_bytes = 8 * _LAYOUT.n_words if tiny is None else 0
+        # Set 0 of nodes stands for the whole vocabulary; no walk makes it, since none is empty.
+        while self._array(k.T_OFF).size < 2:
+            header[k.S_GROW_TABLE], header[k.S_GROW_NEED] = k.T_OFF, 2
+            self._grow()
+        self._array(k.T_OFF)[1] = 0
+        header[k.USED + k.T_OFF] = 1
+
+    def _make_elements(self) -> None:
+        network = self.network
+        starts = network.starts.astype(np.int64)
+        offsets = network.start_offsets
+        if len(network.literal_negative):
+            values: list[int] = []
+            new_offsets = [0]
+            for t in range(network.n_terminals):
+                first, last = network.literal_offsets[t], network.literal_offsets[t + 1]
+                if first == last:
+                    values.extend(starts[offsets[t] : offsets[t + 1]].tolist())
+                else:
+                    value = self._element(t, int(first), int(last))
+                    if value >= 0:
+                        values.append(value)
+                new_offsets.append(len(values))
+            starts = np.array(values, np.int64)
+            offsets = np.array(new_offsets, np.int32)
+        self._set(k.START_POOL, starts if starts.size else np.zeros(1, np.int64))
+        self._set(k.START_OFF, np.ascontiguousarray(offsets, np.int32))
+
+    def _element(self, terminal: int, first: int, last: int) -> int:
+        """Return the lexer value of a Boolean terminal's start, or -1 where its language is empty."""
+        network = self.network
+        literals = np.empty(last - first, np.int64)
+        for i in range(first, last):
+            a, b = network.literal_start_offsets[i], network.literal_start_offsets[i + 1]
+            starts = network.literal_starts[a:b].astype(np.int64)
+            state = self._call(k.OP_MAKE_LEXER, _address(starts), len(starts))
+            literals[i - first] = state << 1 | int(network.literal_negative[i])
+        literals = np.concatenate((np.sort(literals[literals & 1 == 0]), np.sort(literals[literals & 1 == 1])))
+        return self._call(k.OP_SET_STARTS, terminal, _address(literals), len(literals))
+
+    # -------------------------------------------------------------------------------- kernels
+
+    def _call(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        """Run one operation, growing tables as it asks."""
+        with self.lock:
+            r: int = k.run(op, self._h, a, b, c, d)
+            if r > k.GROW:
+                return r
+            return self._go_on(op, a, b, c, d, r)
+
+    def _go_on(self, op: int, a: int, b: int, c: int, d: int, r: int) -> int:
+        header = self._header
+        deadline = 0.0
+        while r <= k.GROW:
+            if r == k.GROW:
+                self._grow()
+            elif r == k.TICK:
+                header[k.S_WORK] = 0
+                now = time.monotonic()
+                if deadline == 0.0:
+                    deadline = now + self.limits.step_seconds
+                elif now > deadline:
+                    raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
+            elif header[k.S_LIMIT] == k.LIMIT_LEXER_STATES:
+                raise ArenaFull("lexer_states", self.limits.lexer_states)
+            else:
+                raise LimitExceededError("liveness", self.limits.liveness, "a conjunction of patterns")
+            r = k.run(op, self._h, a, b, c, d)
+        return r
+
+    def _grow(self) -> None:
+        """Make the table that a kernel asked for larger."""
+        header = self._header
+        table = int(header[k.S_GROW_TABLE])
+        old = self._array(table)
+        need = int(header[k.S_GROW_NEED])
+        size = max(need, 2 * old.size)
+        if table in (k.MASKS, k.E_MASK):
+            size = max(need, old.size + max(old.size // 2, 8 * self.index.n_words))
+        dtype = old.dtype
+        n_bytes = self.n_bytes + (size - old.size) * dtype.itemsize
+        if n_bytes > self.limits.arena_bytes:
+            raise ArenaFull("arena_bytes", self.limits.arena_bytes)
+        if table in _MEMOS:
+            stride = _MEMOS[table]
+            slots = _power(size // stride)
+            new = np.full(slots * stride, -1, dtype)
+            k.rehash_memo(_address(old), old.size // stride, _address(new), slots, stride)
+        elif table in _FILLED:
+            new = np.full(_power(size), -1, dtype)
+            sets = table - 2
+            k.rehash_sets(
+                int(header[sets]), int(header[sets + 1]), int(header[k.USED + sets]), _address(new), new.size
+            )
+        else:
+            new = np.empty(size, dtype)
+            new[: old.size] = old
+            if old.size == 0 and table in _OFFSET_TABLES:
+                new[0] = 0
+        self.n_bytes += new.nbytes - old.nbytes
+        self._arrays[table] = new
+        header[table] = _address(new)
+        header[k.CAPACITY + table] = new.size
+        if table == k.OPEN:
+            # Slots moved: list them afresh, so that the next mask can clear them.
+            self._set(k.OPEN_SLOTS, np.flatnonzero(new >= 0).astype(np.int64), None)
+
+    # -------------------------------------------------------------------------------- answers
+
+    def advance(self, state: int, token_id: int) -> int:
+        """Return the state after a token, or -1 where it is not allowed. ``token_id`` must be in range."""
+        return self._call(k.OP_ADVANCE_TOKEN, state, token_id)
+
+    def step_bytes(self, state: int, data: bytes) -> tuple[int, int]:
+        """Return (state after ``data`` or -1, number of bytes that could be read)."""
+        if not data:
+            return state, 0
+        buffer = np.frombuffer(data, np.uint8)
+        count = np.zeros(1, np.int64)
+        r = self._call(k.OP_ADVANCE_BYTES, state, _address(buffer), len(data), _address(count))
+        return r, int(count[0])
+
+    def is_accepting(self, state: int) -> bool:
+        """May the text end in ``state``?"""
+        return self._call(k.OP_ACCEPTING, state) == 1
+
+    def fill_mask(self, state: int, address: int) -> None:
+        """Write the mask of ``state`` to ``n_words`` int32 at ``address``."""
+        with self.lock:
+            r = k.run(k.OP_FILL_QUICK, self._h, state, address, 0, 0)
+            if r == 1:
+                return
+            scratch = self._shared.borrow()
+            try:
+                header = self._header
+                for table, place, size in scratch.columns:
+                    header[table] = place
+                    header[k.CAPACITY + table] = size
+                r = k.run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
+                if r <= k.GROW:
+                    self._go_on(k.OP_FILL_MASK, state, address, 0, 0, r)
+            finally:
+                self._shared.give_back(scratch)
+
+    def mask(self, state: int) -> NDArray[np.uint32]:
+        """Return the mask of ``state``: (n_words,) uint32, bit ``v % 32`` of word ``v // 32``."""
+        row = np.zeros(self.index.n_words, np.uint32)
+        self.fill_mask(state, _address(row))
+        return row
+
+    def live_bytes(self, state: int) -> NDArray[np.bool_]:
+        """Return which of the 256 bytes can come next: (256,) bool."""
+        out = np.zeros(self.n_classes, np.int32)
+        self._call(k.OP_LIVE_CLASSES, state, _address(out))
+        return out[self.classes] != 0
+
+    def forced_bytes(self, state: int, most: int = 256) -> tuple[bytes, int]:
+        """Return (bytes that must come next, state after them): while one byte can come and nothing ends."""
+        out = np.zeros(max(most, 1), np.int32)
+        count = np.zeros(1, np.int64)
+        r = self._call(k.OP_FORCED_BYTES, state, _address(out), most, _address(count))
+        return bytes(out[: int(count[0])].astype(np.uint8)), r
+
+    def configurations(self, state: int) -> list[tuple[int, int]]:
+        """Return the (parser state, lexer state) pairs of a matcher state."""
+        off, pool = self._array(k.D_OFF), self._array(k.D_POOL)
+        return [(int(v) >> 32, int(v) & k.LOW32) for v in pool[int(off[state]) : int(off[state + 1])]]
+
+    def live_terminals(self, state: int) -> list[int]:
+        """Return the terminals in progress in ``state``, or that may start there."""
+        with self.lock:
+            network = self.network
+            found: set[int] = set()
+            l_off, l_pool = self._array(k.L_OFF), self._array(k.L_POOL)
+            el_off, el_pool = self._array(k.EL_OFF), self._array(k.EL_POOL)
+            n = network.n_positions + 1
+            for _, lexer in self.configurations(state):
+                for v in l_pool[int(l_off[lexer]) : int(l_off[lexer + 1])]:
+                    x = int(v) & k.LOW32
+                    if x >= n:
+                        found.add(int(el_pool[int(el_off[x - n])]))
+                    elif x < network.n_positions:
+                        found.add(int(network.position_terminal[x]))
+            return sorted(found)
+
+    def statistics(self) -> dict[str, int]:
+        """Return how many states of each kind exist, and bytes in use."""
+        header = self._header
+        return {
+            "lexer_states": int(header[k.USED + k.L_OFF]),
+            "elements": int(header[k.USED + k.EL_OFF]),
+            "parser_states": int(header[k.USED + k.P_OFF]),
+            "matcher_states": int(header[k.USED + k.D_OFF]),
+            "entries": int(header[k.USED + k.E_ATTR]),
+            "dense_entries": int(header[k.USED + k.E_MASK]),
+            "remembered_masks": int(header[k.USED + k.MASKS]),
+            "bytes": self.n_bytes,
+        }
+
+
+def _power(n: int) -> int:
+    """Smallest power of two that is at least ``n``."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def _has_follow(network: Network) -> NDArray[np.int32]:
+    """1 for terminals after which another lexeme may come; a cheap upper estimate on large networks."""
+    n = network.n_terminals
+    answer = np.ones(n + 1, np.int32)
+    if len(network.terminal_symbol) > 16 or network.ignored_trailing:
+        return answer
+    targets = network.terminal_target.tolist()
+    term_off, rule_off = network.terminal_offsets.tolist(), network.rule_offsets.tolist()
+    rule_of, is_final = network.rule_of.tolist(), network.is_final.tolist()
+    goes_on = [term_off[d] != term_off[d + 1] or rule_off[d] != rule_off[d + 1] for d in range(len(rule_of))]
+    rule_goes_on = [False] * network.n_rules
+    edges = list(zip(network.rule_symbol.tolist(), network.rule_target.tolist(), strict=True))
+    for _ in range(network.n_rules + 1):
+        for rule, d in edges:
+            if goes_on[d] or (is_final[d] and rule_goes_on[rule_of[d]]):
+                rule_goes_on[rule] = True
+    answer[:] = 0
+    for t, d in zip(network.terminal_symbol.tolist(), targets, strict=True):
+        if goes_on[d] or (is_final[d] and rule_goes_on[rule_of[d]]):
+            answer[t] = 1
+    # Ignored text may come between lexemes, so it is always followed by one.
+    answer[network.ignored_terminals] = 1
+    return answer
+
+
+@lru_cache(maxsize=1)
+def _byte_index() -> VocabularyIndex:
+    data = np.arange(256, dtype=np.uint8)
+    offsets = np.concatenate((np.arange(257), np.array([256]))).astype(np.int64)
+    return build_index(data, offsets, np.array([256], np.int32))
+
+
+def byte_arena(network: Network, limits: Limits | None = None) -> Arena:
+    """Return an arena whose tokens are the 256 bytes: for texts, without a tokenizer."""
+    return Arena(network, _byte_index(), limits)
+

@@ -1,0 +1,393 @@
+"""Patterns to byte automata.
+
+A pattern is read from the top with a stack of its own, never by recursion: each node is given the two
+states between which it has to read, and gives its parts states in between. A node is told whether it is
+the only thing that starts in its source; then it may lead back there, otherwise it takes a fresh state.
+
+Counted repeats are unrolled where that takes few positions, and counted by a hub otherwise. Inside a
+counted body nothing else is counted, so of two nested repeats the cheaper one to unroll is unrolled;
+what that costs is computed before anything is built.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+from constrain.grammars.errors import LimitExceededError, SpecError
+from constrain.grammars.ir import (
+    Alternation,
+    Automaton,
+    ByteClass,
+    CharacterClass,
+    Complement,
+    Concatenation,
+    Intersection,
+    Literal,
+    Pattern,
+    Repeat,
+)
+from constrain.grammars.limits import Watch
+from constrain.tokenizer_index.boolean import conjunction, flatten_conjunction
+from constrain.tokenizer_index.fragment import (
+    Draft,
+    Fragment,
+    Hub,
+    finish,
+    literal_fragment,
+)
+from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
+from constrain.tokenizer_index.utf8 import encode_ranges
+from constrain.tokenizer_index.word_list import word_list_fragment, words_of
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+# Repeats of at most so many positions are unrolled.
+UNROLL_POSITIONS = 16
+# Counts are the upper half of a 64-bit lexer value.
+_MOST_ROUNDS = (1 << 31) - 2
+# Explicit conjunctions inside explicit conjunctions.
+_BOOLEAN_DEPTH = 40
+_CACHED_NODES = 64
+_CACHE_SIZE = 2048
+
+
+class _Task(NamedTuple):
+    """Read ``pattern`` from ``source`` to ``target``, both in the body of ``hub`` (-1: in none)."""
+
+    pattern: Pattern
+    source: int
+    target: int
+    alone: bool
+    hub: int
+
+
+class _Reader:
+    """Reads one pattern into a draft."""
+
+    def __init__(self, watch: Watch, place: str, depth: int) -> None:
+        self.draft = Draft()
+        self._watch = watch
+        self._place = place
+        self._depth = depth
+        self._tasks: list[_Task] = []
+        self._tails: dict[tuple[int, int], tuple[int, object]] = {}
+        self._explicit: dict[int, tuple[Pattern, Automaton]] = {}
+        self._sizes = Sizes(self._explicit_of, watch, place)
+
+    def read(self, pattern: Pattern) -> Fragment:
+        """Return the fragment of ``pattern``."""
+        start, final = self.draft.state(), self.draft.state()
+        self._tasks.append(_Task(pattern, start, final, True, -1))
+        while self._tasks:
+            self._read_task(self._tasks.pop())
+        return finish(self.draft, start, final, self._watch, self._place)
+
+    def _read_task(self, task: _Task) -> None:
+        pattern, source, target, _, hub = task
+        draft = self.draft
+        if isinstance(pattern, Literal):
+            self._chain(pattern.data, source, target, hub)
+        elif isinstance(pattern, CharacterClass):
+            self._characters(pattern, source, target, hub)
+        elif isinstance(pattern, Concatenation):
+            self._concatenate(task, pattern.parts)
+        elif isinstance(pattern, Repeat):
+            self._repeat(task, pattern)
+        elif isinstance(pattern, Alternation):
+            self._alternate(task, pattern.parts)
+        elif isinstance(pattern, ByteClass):
+            draft.edges[source] += [(low, high, target) for low, high in pattern.ranges]
+        elif isinstance(pattern, Automaton):
+            self._embed(pattern, source, target, hub)
+        elif isinstance(pattern, Intersection | Complement):
+            self._embed(self._explicit_of(pattern), source, target, hub)
+        else:
+            raise SpecError(f"{pattern!r} is not a pattern; expected one of those in grammars.ir.")
+        self._watch.step(self._place)
+
+    # ------------------------------------------------------------------------------ simple nodes
+
+    def _chain(self, data: bytes, source: int, target: int, hub: int) -> None:
+        draft = self.draft
+        if not data:
+            draft.skip(source, target)
+            return
+        n = len(data) - 1
+        first = len(draft.edges)
+        draft.hub_of += [hub] * n
+        draft.edges += [[(byte, byte, first + i)] for i, byte in enumerate(data[1:-1], 1)]
+        if n:
+            draft.edges[source].append((data[0], data[0], first))
+            draft.edges.append([(data[-1], data[-1], target)])
+        else:
+            draft.edges[source].append((data[0], data[0], target))
+        self._watch.step(self._place, n)
+
+    def _characters(self, pattern: CharacterClass, source: int, target: int, hub: int) -> None:
+        draft = self.draft
+        heads, inner = encode_ranges(pattern.ranges)
+        if not inner:
+            draft.edges[source] += [(low, high, target) for low, high, _ in heads]
+            return
+        # Classes that lead to the same state share what follows the lead byte.
+        known = self._tails.get((id(inner), target))
+        if known is None:
+            # ``inner`` is kept beside its first state, so that its id stays its own.
+            known = self._tails[id(inner), target] = (len(draft.edges) - 1, inner)
+            base = known[0]
+            for edges in inner:
+                draft.edges.append([(low, high, base + to if to else target) for low, high, to in edges])
+            draft.hub_of += [hub] * len(inner)
+        base = known[0]
+        draft.edges[source] += [(low, high, base + to if to else target) for low, high, to in heads]
+
+    def _concatenate(self, task: _Task, parts: tuple[Pattern, ...]) -> None:
+        draft = self.draft
+        if not parts:
+            draft.skip(task.source, task.target)
+            return
+        source, alone = task.source, task.alone
+        for part in parts[:-1]:
+            between = draft.state(task.hub)
+            self._tasks.append(_Task(part, source, between, alone, task.hub))
+            source, alone = between, True
+        self._tasks.append(_Task(parts[-1], source, task.target, alone, task.hub))
+
+    def _embed(self, automaton: Automaton, source: int, target: int, hub: int) -> None:
+        draft = self.draft
+        base = len(draft.edges)
+        self._check_positions(base + automaton.n_states)
+        draft.edges += [[] for _ in range(automaton.n_states)]
+        draft.hub_of += [hub] * automaton.n_states
+        for start, low, high, end in automaton.edges:
+            if low <= high:
+                draft.edges[base + start].append((low, high, base + end))
+        draft.skip(source, base + automaton.start)
+        for state in automaton.accepting:
+            draft.skip(base + state, target)
+        self._watch.step(self._place, 1 + len(automaton.edges))
+
+    # ------------------------------------------------------------------------------ alternation
+
+    def _alternate(self, task: _Task, parts: tuple[Pattern, ...]) -> None:
+        """Read parts that begin with literals through one trie, the others side by side."""
+        _, source, target, _, hub = task
+        if len(parts) == 1:
+            self._tasks.append(_Task(parts[0], source, target, task.alone, hub))
+            return
+        words: list[tuple[bytes, tuple[Pattern, ...]]] = []
+        for part in parts:
+            prefix, rest = _literal_prefix(part)
+            if prefix:
+                words.append((prefix, rest))
+            else:
+                self._tasks.append(_Task(part, source, target, False, hub))
+        draft = self.draft
+        nodes: dict[tuple[int, int], int] = {}
+        for prefix, rest in words:
+            node = source
+            for byte in prefix if rest else prefix[:-1]:
+                child = nodes.get((node, byte))
+                if child is None:
+                    child = nodes[node, byte] = draft.state(hub)
+                    draft.edges[node].append((byte, byte, child))
+                node = child
+            if not rest:
+                draft.edges[node].append((prefix[-1], prefix[-1], target))
+            else:
+                self._tasks.append(_Task(Concatenation(rest), node, target, False, hub))
+            self._watch.step(self._place, len(prefix))
+
+    # ------------------------------------------------------------------------------ repeats
+
+    def _repeat(self, task: _Task, pattern: Repeat) -> None:
+        _, source, target, alone, hub = task
+        draft, tasks = self.draft, self._tasks
+        body, minimum, maximum = merge_repeats(pattern)
+        if maximum is not None and maximum < minimum:
+            return
+        if maximum == 0:
+            draft.skip(source, target)
+        elif maximum is None and minimum == 0:
+            loop = source if alone else draft.state(hub)
+            draft.skip(source, loop)
+            draft.skip(loop, target)
+            tasks.append(_Task(body, loop, loop, False, hub))
+        elif maximum is None and minimum == 1:
+            begin = source if alone else draft.state(hub)
+            end = draft.state(hub)
+            draft.skip(source, begin)
+            draft.skip(end, begin)
+            draft.skip(end, target)
+            tasks.append(_Task(body, begin, end, True, hub))
+        elif maximum == 1:
+            if minimum == 0:
+                draft.skip(source, target)
+            tasks.append(_Task(body, source, target, alone and minimum == 1, hub))
+        else:
+            self._count(task, body, minimum, maximum)
+
+    def _count(self, task: _Task, body: Pattern, minimum: int, maximum: int | None) -> None:
+        """Read a repeat of more than one round: by a hub, or unrolled."""
+        _, source, target, _, hub = task
+        size = self._sizes.of(body)
+        if size.empty:
+            if minimum == 0:
+                self.draft.skip(source, target)
+            return
+        if size.nullable:
+            minimum = 0
+            if maximum is None:
+                self._tasks.append(task._replace(pattern=Repeat(body, 0, None)))
+                return
+        rounds = minimum if maximum is None else maximum
+        if hub >= 0:
+            self._check_positions(len(self.draft.edges) + rounds * size.unrolled)
+            self._unroll(task, body, minimum, maximum)
+            return
+        unrolled = rounds * size.counted
+        if unrolled <= UNROLL_POSITIONS or unrolled <= size.unrolled:
+            self._check_positions(len(self.draft.edges) + unrolled)
+            self._unroll(task, body, minimum, maximum)
+            return
+        self._check_positions(len(self.draft.edges) + size.unrolled)
+        if rounds > _MOST_ROUNDS:
+            hint = "Repeat less often."
+            raise LimitExceededError("positions", self._watch.limits.positions, self._place, hint)
+        counter = self.draft.state()
+        begin, end = self.draft.state(counter), self.draft.state(counter)
+        self.draft.hubs[counter] = Hub(begin, minimum, -1 if maximum is None else maximum)
+        self.draft.ends[end] = counter
+        self.draft.skip(source, counter)
+        self.draft.skip(counter, target)
+        self._tasks.append(_Task(body, begin, end, True, counter))
+
+    def _unroll(self, task: _Task, body: Pattern, minimum: int, maximum: int | None) -> None:
+        draft, hub = self.draft, task.hub
+        source, alone = task.source, task.alone
+        for i in range(minimum - 1 if maximum is None else maximum - 1):
+            between = draft.state(hub)
+            if i >= minimum:
+                draft.skip(source, task.target)
+                alone = False
+            self._tasks.append(_Task(body, source, between, alone, hub))
+            source, alone = between, True
+            self._watch.step(self._place)
+        if maximum is None:
+            self._tasks.append(_Task(Repeat(body, 1, None), source, task.target, alone, hub))
+            return
+        if maximum > minimum:
+            draft.skip(source, task.target)
+            alone = False
+        self._tasks.append(_Task(body, source, task.target, alone, hub))
+
+    def _check_positions(self, n: int) -> None:
+        # The draft's states are a little more than the positions they become.
+        self._watch.at_most("positions", n // 2, self._place)
+
+    def _explicit_of(self, pattern: Intersection | Complement) -> Automaton:
+        known = self._explicit.get(id(pattern))
+        if known is None:
+            if self._depth >= _BOOLEAN_DEPTH:
+                hint = "Nest fewer conjunctions and negations in one terminal."
+                raise LimitExceededError("nesting", _BOOLEAN_DEPTH, self._place, hint)
+            literals = [
+                (negative, compile_pattern(part, self._watch, self._place, self._depth + 1))
+                for negative, part in flatten_conjunction(pattern)
+            ]
+            known = (pattern, conjunction(literals, self._watch, self._place))
+            self._explicit[id(pattern)] = known
+        return known[1]
+
+
+def _literal_prefix(pattern: Pattern) -> tuple[bytes, tuple[Pattern, ...]]:
+    """Split off the bytes every match begins with, as far as they are written as a literal."""
+    if isinstance(pattern, Literal):
+        return pattern.data, ()
+    if isinstance(pattern, Concatenation) and pattern.parts and isinstance(pattern.parts[0], Literal):
+        return pattern.parts[0].data, pattern.parts[1:]
+    return b"", ()
+
+
+# ------------------------------------------------------------------------------------ memory
+
+_BY_ID: dict[int, tuple[Pattern, Fragment]] = {}
+_BY_VALUE: dict[Pattern, Fragment] = {}
+
+
+def clear_cache() -> None:
+    """Forget all fragments."""
+    _BY_ID.clear()
+    _BY_VALUE.clear()
+
+
+def _is_small(pattern: Pattern) -> bool:
+    """Is it cheap, and safe from deep recursion, to compare this pattern by value?"""
+    left = _CACHED_NODES
+    tasks = [pattern]
+    while tasks and left > 0:
+        node = tasks.pop()
+        left -= 1
+        if isinstance(node, Concatenation | Alternation | Intersection):
+            left -= len(node.parts)
+            if left > 0:
+                tasks += node.parts
+        elif isinstance(node, Repeat):
+            tasks.append(node.body)
+        elif isinstance(node, Complement):
+            tasks.append(node.part)
+        elif isinstance(node, CharacterClass | ByteClass):
+            left -= len(node.ranges) >> 3
+        elif isinstance(node, Automaton):
+            left -= len(node.edges) >> 2
+    return left > 0
+
+
+def _remember(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Keep ``value``; past the size limit the older half is dropped."""
+    if len(memory) >= _CACHE_SIZE:
+        for old in list(memory)[: _CACHE_SIZE // 2]:
+            memory.pop(old, None)
+    memory[key] = value
+
+
+def compile_pattern(pattern: Pattern, watch: Watch, place: str, depth: int = 0) -> Fragment:
+    """Return the byte automaton of ``pattern``.
+
+    Fragments of recent patterns are kept: by identity for patterns that front ends keep themselves,
+    and by value for small ones.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    watch : Watch
+    place : str
+        What is being compiled, for errors.
+    depth : int
+        Conjunctions around this pattern.
+
+    Raises
+    ------
+    LimitExceededError
+        More positions, time or nesting than allowed.
+    """
+    if isinstance(pattern, Literal):
+        return literal_fragment(pattern.data)
+    known = _BY_ID.get(id(pattern))
+    if known is not None and known[0] is pattern:
+        return known[1]
+    small = _is_small(pattern)
+    if small:
+        fragment = _BY_VALUE.get(pattern)
+        if fragment is not None:
+            return fragment
+    words = words_of(pattern)
+    if words is None:
+        fragment = _Reader(watch, place, depth).read(pattern)
+    else:
+        fragment = word_list_fragment(words, watch, place)
+    if small:
+        _remember(_BY_VALUE, pattern, fragment)
+    _remember(_BY_ID, id(pattern), (pattern, fragment))
+    return fragment

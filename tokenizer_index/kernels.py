@@ -1,0 +1,2985 @@
+"""Every compiled kernel of the mask engine, in one file.
+
+Numba's disk cache notices edits of this file only, so callers and callees live together, and constants
+are defined here. Kernels never allocate, never raise and never keep half-written tables.
+
+Memory
+------
+All state of one compiled spec is a *header*: an int64 array of three rows of ``N_TABLES`` columns
+(address, capacity in items, items in use) and then scalars. A kernel gets the header's address as one
+integer; ``_view`` makes ``(address, capacity)`` pairs, and ``_get*``/``_put*`` read and write through
+them. With ``CONSTRAIN_CHECK_KERNELS=1`` in the environment each access is checked against the capacity
+and raises ``IndexError``.
+
+Growth protocol
+---------------
+A kernel that finds a table too small writes the table's number and the size it needs into the header
+and returns ``GROW``. Every function passes a result ``<= GROW`` on at once. The caller in Python makes
+the table larger and calls again. This is sound because everything kept is memoised and every insertion
+checks room for all it writes before it writes anything: what was finished is found again, what was not
+has left no trace. Addresses never change while a kernel runs. ``TICK`` asks, by the same route, for a
+look at the clock; ``LIMIT`` reports a limit (its number is in the header).
+
+Words
+-----
+A *lexer value* is ``count << 32 | position``; a *lexer state* ``l`` an interned set of values; an
+*element* an interned tuple (terminal, signed lexer states), addressed as position ``n_positions + e``.
+An *item* is ``dotted << 32 | origin + 1``, where ``origin`` is a parser state; a *parser state* ``p`` is an
+interned set of items that were shifted over (what they predict lives in the *template*, a function of the dotted
+states alone). A *configuration* is ``p << 32 | l``; a *matcher state* ``D`` an interned set of them.
+An *entry* belongs to ``(T, l)``, ``T`` an interned set of trie nodes: the tokens that stay inside the lexeme,
+and for each accept set ``a`` the node set where the next lexeme starts.
+"""
+
+from __future__ import annotations
+
+import os
+
+from llvmlite import ir as llvm
+from numba import cfunc, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
+
+# ------------------------------------------------------------------------------------------ codes
+
+DEAD, UNFILLED = -1, -2
+GROW, TICK, LIMIT = -10, -11, -12
+
+LOW32 = 0xFFFFFFFF
+LOW40 = 0xFFFFFFFFFF
+
+# ------------------------------------------------------------------------------------------ tables
+# Interned sets occupy three tables in a row: offsets, pool, hash.
+
+(
+    CLASS_OF,  # u8 (256,) byte -> class
+    CLASS_BYTE,  # i32 (n_classes,) the byte of a class that holds one byte, else -1
+    EDGE_OFF,
+    EDGE_LOW,  # classes
+    EDGE_HIGH,
+    EDGE_TARGET,
+    EDGE_GUARD,
+    EDGE_ACTION,
+    ACCEPT,
+    IS_HUB,
+    COUNT_MIN,
+    COUNT_MAX,
+    DISTANCE,
+    POSITION_TERMINAL,
+    START_OFF,
+    START_POOL,  # i64 lexer values
+    PRIORITY,
+    GREEDY,
+    IGNORED,
+    HAS_FOLLOW,  # something may come after the terminal
+    IGNORED_LIST,
+    TERM_OFF,
+    TERM_SYMBOL,
+    TERM_TARGET,
+    RULE_OFF,
+    RULE_SYMBOL,
+    RULE_TARGET,
+    IS_FINAL,
+    RULE_OF,
+    RULE_START,
+    L_OFF,
+    L_POOL,
+    L_HASH,
+    L_ROW,  # i32 (n, n_classes)
+    L_ATTR,  # i32 (n, 8)
+    EL_OFF,
+    EL_POOL,
+    EL_HASH,
+    EL_ATTR,  # i64 (n, 3) live, parent, stamp
+    A_OFF,
+    A_POOL,
+    A_HASH,
+    A_ATTR,  # i32 (n, 2) has follow, unused
+    P_OFF,
+    P_POOL,
+    P_HASH,
+    P_ATTR,  # i32 (n, 4) template, flags, base
+    TP_OFF,
+    TP_POOL,
+    TP_HASH,
+    PX_OFF,  # predicted edges on rules, per template
+    PX_POOL,
+    PT_OFF,  # predicted edges on terminals, per template
+    PT_POOL,
+    TP_LEX,  # i32 (n, 4) start lexer state by flags
+    STEP,  # i64 (slots, 3) memo (p, a) -> p', origins reached
+    TO_POOL,
+    TSTEP,  # i64 (slots, 2) memo (template, a) -> template
+    D_OFF,
+    D_POOL,
+    D_HASH,
+    D_ROW,  # i32 (n, n_classes)
+    D_ATTR,  # i32 (n, 4) entry list, accepting
+    T_OFF,
+    T_POOL,
+    T_HASH,
+    ENTRY,  # i64 (slots, 2) memo (T, l) -> entry
+    E_ATTR,  # i64 (n, 8)
+    TOKENS,  # i32 tokens of sparse entries
+    GROUPS,  # i64 (n, 2) accept set, node set
+    E_MASK,  # i32 (n, n_words) dense entries
+    V_OFF,  # entry lists
+    V_POOL,
+    V_HASH,
+    V_ATTR,  # i32 (n, 2) slot of the remembered mask, cost
+    VISIT,  # i64 (slots, 2) memo (T, template) -> entry list
+    OPEN,  # i64 (slots, 1) visits of this mask that were open
+    OPEN_SLOTS,
+    MASKS,  # i32 (n, n_words) remembered masks
+    MASK_OWNER,  # i32 (n, 2) entry list, recently used
+    SLICE_POOL,  # i32 lexer states after one character of the slice
+    BUF_ACCEPT,
+    BUF_PLAIN,
+    BUF_LEXER,
+    BUF_ELEMENT,
+    BUF_SEARCH,
+    BUF_STACK,
+    BUF_ITEMS,
+    BUF_KERNEL,
+    BUF_CONFIG,
+    BUF_NODES,
+    BUF_CHARS,
+    BUF_SPLIT,
+    RESULT,  # entries of the visit in progress
+    PATH,
+    RULE_MARK,
+    TERM_MARK,
+    NODES,
+    NODE_TOKEN,
+    TRIE_BASE,
+    TRIE_SIZE,
+    BUCKET_MAX,
+    SLICE_ROW,  # i32 (n_slice_states, n_classes)
+    SLICE_ACCEPT,
+    LAYERS,  # i32 (n_layers, n_words)
+    TOKEN_OFF,
+    TOKEN_DATA,
+    DUPLICATES,
+    EOS,
+    X_STACK,  # scratch, lent by the vocabulary for one call
+    X_EXITS,
+    X_MERGE,
+    X_TOKENS,
+    X_MARK,
+    N_TABLES,
+) = range(115)
+
+CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
+(
+    S_CLASSES,
+    S_WORDS,
+    S_POSITIONS,
+    S_TRIES,
+    S_SLICE_STATES,
+    S_LAYERS,
+    S_LONGEST,
+    S_TERMINALS,
+    S_FRESH,
+    S_LEADING,
+    S_TRAILING,
+    S_CONSECUTIVE,
+    S_START_NULLABLE,
+    S_GROW_TABLE,
+    S_GROW_NEED,
+    S_LIMIT,
+    S_WORK,
+    S_WORK_LIMIT,
+    S_STAMP,
+    S_LIVENESS,
+    S_LEXER_STATES,
+    S_MASK_SLOTS,
+    S_MASK_HAND,
+    S_MARK,
+    S_USE_MEMO,
+    S_USE_VISITS,
+    S_USE_SLICES,
+    S_USE_SPLIT,
+    S_USE_CANON,
+    S_SPARSE,
+    S_SPLIT_SIZE,
+    S_REACHED,
+    S_FAR,  # addresses of the far functions from here on
+) = range(SCALARS, SCALARS + 33)
+MAX_FAR = 32
+HEADER_SIZE = S_FAR + MAX_FAR
+
+L_STRIDE = 8
+L_ACC, L_GREEDY, L_PURE, L_CANON, L_DIST, L_CHARS, L_CHARS_OFF, L_FLAGS = range(8)
+FLAG_FRESH, FLAG_ELEMENTS = 1, 2
+E_STRIDE = 8
+E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
+SPARSE, DENSE, LAYER = 0, 1, 2
+P_ACCEPTING, P_NO_IGNORED = 1, 2
+
+# Limits that a kernel can run into; the numbers go to S_LIMIT.
+LIMIT_LIVENESS, LIMIT_LEXER_STATES = 1, 2
+
+# ------------------------------------------------------------------------------------------ memory
+
+_VIEW = types.UniTuple(types.int64, 2)
+
+
+def _checked(context, builder, view, index):
+    """Emit the bounds check of the checked build."""
+    if IS_CHECKED:
+        capacity = builder.extract_value(view, 1)
+        outside = builder.icmp_unsigned(">=", index, capacity)
+        with builder.if_then(outside, likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("kernel table index out of range",))
+
+
+def _loader(bits, is_signed):
+    @intrinsic
+    def load(typing_context, view, index):
+        def generate(context, builder, signature, arguments):
+            view, index = arguments
+            _checked(context, builder, view, index)
+            item = llvm.IntType(bits)
+            base = builder.inttoptr(builder.extract_value(view, 0), item.as_pointer())
+            value = builder.load(builder.gep(base, [index]))
+            if bits == 64:
+                return value
+            return (builder.sext if is_signed else builder.zext)(value, llvm.IntType(64))
+
+        return types.int64(_VIEW, types.int64), generate
+
+    return load
+
+
+def _storer(bits):
+    @intrinsic
+    def store(typing_context, view, index, value):
+        def generate(context, builder, signature, arguments):
+            view, index, value = arguments
+            _checked(context, builder, view, index)
+            item = llvm.IntType(bits)
+            base = builder.inttoptr(builder.extract_value(view, 0), item.as_pointer())
+            if bits < 64:
+                value = builder.trunc(value, item)
+            builder.store(value, builder.gep(base, [index]))
+            return context.get_dummy_value()
+
+        return types.none(_VIEW, types.int64, types.int64), generate
+
+    return store
+
+
+_get8 = _loader(8, False)
+_get32 = _loader(32, True)
+_get64 = _loader(64, True)
+_put32 = _storer(32)
+_put64 = _storer(64)
+
+
+@intrinsic
+def _header(typing_context, h, slot):
+    """Read one slot of the header."""
+
+    def generate(context, builder, signature, arguments):
+        base = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
+        return builder.load(builder.gep(base, [arguments[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def _set_header(typing_context, h, slot, value):
+    """Write one slot of the header."""
+
+    def generate(context, builder, signature, arguments):
+        base = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
+        builder.store(arguments[2], builder.gep(base, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _view(typing_context, h, table):
+    """Return (address, capacity) of a table."""
+
+    def generate(context, builder, signature, arguments):
+        i64 = llvm.IntType(64)
+        base = builder.inttoptr(arguments[0], i64.as_pointer())
+        table = arguments[1]
+        address = builder.load(builder.gep(base, [table]))
+        capacity = builder.load(builder.gep(base, [builder.add(table, llvm.Constant(i64, CAPACITY))]))
+        return cgutils.pack_array(builder, [address, capacity])
+
+    return _VIEW(types.int64, types.int64), generate
+
+
+def _kernel(function):
+    """Compile a helper for int64 arguments only, linked into its callers.
+
+    Numba would compile it again for each literal argument; widening literals before it looks keeps one
+    version of each helper.
+    """
+    dispatcher = njit(nogil=True, error_model="numpy")(function)
+    template_of = dispatcher.get_call_template
+
+    def get_call_template(args, kws):
+        return template_of(tuple(types.unliteral(a) for a in args), kws)
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
+ENTRY_POINTS = []
+
+
+def _entry_point(signature):
+    """Compile a function that Python calls, for one signature, when `load` is called."""
+
+    def decorate(function):
+        dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
+        ENTRY_POINTS.append((dispatcher, signature))
+        return dispatcher
+
+    return decorate
+
+
+FAR_FUNCTIONS = []
+
+
+def _call_far(n_arguments):
+    """Make the intrinsic that calls the next far function through its address in the header."""
+    i64 = llvm.IntType(64)
+    slot = S_FAR + len(FAR_FUNCTIONS)
+
+    def generate(context, builder, signature, arguments):
+        base = builder.inttoptr(arguments[0], i64.as_pointer())
+        address = builder.load(builder.gep(base, [llvm.Constant(i64, slot)]))
+        kind = llvm.FunctionType(i64, [i64] * n_arguments)
+        return builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)
+
+    signature = types.int64(*[types.int64] * n_arguments)
+    if n_arguments == 2:
+        return intrinsic(lambda typing_context, h, a: (signature, generate))
+    if n_arguments == 3:
+        return intrinsic(lambda typing_context, h, a, b: (signature, generate))
+    if n_arguments == 4:
+        return intrinsic(lambda typing_context, h, a, b, c: (signature, generate))
+    if n_arguments == 5:
+        return intrinsic(lambda typing_context, h, a, b, c, d: (signature, generate))
+    return intrinsic(lambda typing_context, h, a, b, c, d, e, f: (signature, generate))
+
+
+def _far(function):
+    """Compile a large function by itself and call it through its address in the header.
+
+    Linked functions are optimised again with each caller, which made the first compilation take minutes;
+    a far call costs two loads. All arguments are int64, the header's address first, and so is the result.
+    Far functions may call themselves and functions defined further down; `far_addresses` compiles them.
+    """
+    call = _call_far(function.__code__.co_argcount)
+    FAR_FUNCTIONS.append(function)
+    return call
+
+
+@_kernel
+def _need(h, table, size):
+    """Ask for a table of at least ``size`` items."""
+    _set_header(h, S_GROW_TABLE, table)
+    _set_header(h, S_GROW_NEED, size)
+    return GROW
+
+
+@_kernel
+def _room(h, table, size):
+    """Return 0 if ``table`` can hold ``size`` items, else GROW."""
+    if size > _header(h, CAPACITY + table):
+        return _need(h, table, size)
+    return 0
+
+
+@_kernel
+def _limit(h, number):
+    _set_header(h, S_LIMIT, number)
+    return LIMIT
+
+
+@_kernel
+def _work(h, amount):
+    """Count work; TICK when the allowance is used up."""
+    done = _header(h, S_WORK) + amount
+    _set_header(h, S_WORK, done)
+    if done > _header(h, S_WORK_LIMIT):
+        return TICK
+    return 0
+
+
+@_kernel
+def _next_stamp(h):
+    stamp = _header(h, S_STAMP) + 1
+    _set_header(h, S_STAMP, stamp)
+    return stamp
+
+
+@_kernel
+def _hash_of(buf, n):
+    x = 1469598103934665603
+    for i in range(n):
+        x = (x ^ _get64(buf, i)) * 1099511628211
+        x ^= (x >> 29) & 0x7FFFFFFFF
+    return x
+
+
+@_far
+def _intern_at(h, t, address, n):
+    """Return the id of the ``n`` items at ``address`` in the interned sets at tables ``t`` to ``t + 2``; add it if new."""
+    buf = (address, n)
+    off = _view(h, t)
+    pool = _view(h, t + 1)
+    slots = _view(h, t + 2)
+    mask = slots[1] - 1
+    x = _hash_of(buf, n) & mask
+    while True:
+        v = _get32(slots, x)
+        if v < 0:
+            break
+        o = _get64(off, v)
+        if _get64(off, v + 1) - o == n:
+            is_equal = True
+            for i in range(n):
+                if _get64(pool, o + i) != _get64(buf, i):
+                    is_equal = False
+                    break
+            if is_equal:
+                return v
+        x = (x + 1) & mask
+    count = _header(h, USED + t)
+    used = _header(h, USED + t + 1)
+    if (count + 1) * 2 > slots[1]:
+        return _need(h, t + 2, slots[1] * 2)
+    r = _room(h, t, count + 2)
+    if r == 0:
+        r = _room(h, t + 1, used + n)
+    if r < 0:
+        return r
+    for i in range(n):
+        _put64(pool, used + i, _get64(buf, i))
+    _put64(off, count, used)
+    _put64(off, count + 1, used + n)
+    _put32(slots, x, count)
+    _set_header(h, USED + t, count + 1)
+    _set_header(h, USED + t + 1, used + n)
+    return count
+
+
+@_kernel
+def _intern(h, t, buf, n):
+    """Return the id of ``buf[:n]`` in the interned sets at tables ``t`` to ``t + 2``; add it if new."""
+    return _intern_at(h, t, buf[0], n)
+
+
+@_kernel
+def _slot(memo, stride, key):
+    """Return the slot that holds ``key``, or the free one where it belongs."""
+    mask = memo[1] // stride - 1
+    x = ((key * -7046029254386353131) >> 20) & mask
+    while True:
+        k = _get64(memo, x * stride)
+        if k == key or k < 0:
+            return x
+        x = (x + 1) & mask
+
+
+@_kernel
+def _slot_room(h, table, stride):
+    """GROW if one more key would fill the memo more than half."""
+    if (_header(h, USED + table) + 1) * 2 * stride > _header(h, CAPACITY + table):
+        return _need(h, table, 2 * _header(h, CAPACITY + table))
+    return 0
+
+
+@_far
+def _sort_at(h, address, n, spare):
+    """Sort ``n`` items at ``address``: insertion for short input, else natural merges through ``spare``."""
+    a = (address, n)
+    scratch = (spare, n)
+    if n <= 32:
+        for i in range(1, n):
+            v = _get64(a, i)
+            j = i - 1
+            while j >= 0 and _get64(a, j) > v:
+                _put64(a, j + 1, _get64(a, j))
+                j -= 1
+            _put64(a, j + 1, v)
+        return 0
+    while True:
+        start = 0
+        runs = 0
+        while start < n:
+            mid = start + 1
+            while mid < n and _get64(a, mid - 1) <= _get64(a, mid):
+                mid += 1
+            runs += 1
+            if mid == n:
+                break
+            end = mid + 1
+            while end < n and _get64(a, end - 1) <= _get64(a, end):
+                end += 1
+            for i in range(start, mid):
+                _put64(scratch, i - start, _get64(a, i))
+            i = 0
+            j = mid
+            k = start
+            length = mid - start
+            while i < length:
+                if j < end and _get64(a, j) < _get64(scratch, i):
+                    _put64(a, k, _get64(a, j))
+                    j += 1
+                else:
+                    _put64(a, k, _get64(scratch, i))
+                    i += 1
+                k += 1
+            start = end
+        if runs <= 1:
+            return 0
+
+
+@_far
+def _sort_unique(h, table, n):
+    """Sort the first ``n`` items of a buffer and drop repeats; return how many are left, or GROW."""
+    buf = _view(h, table)
+    if n > 32:
+        r = _room(h, table, 2 * n)
+        if r < 0:
+            return r
+    _sort_at(h, buf[0], n, buf[0] + 8 * n)
+    m = 0
+    for i in range(n):
+        v = _get64(buf, i)
+        if m == 0 or v != _get64(buf, m - 1):
+            _put64(buf, m, v)
+            m += 1
+    return m
+
+
+# ------------------------------------------------------------------------------------------ lexer
+
+
+@_kernel
+def _accepted_terminal(h, value):
+    """Return the terminal that a lexer value accepts, or -1."""
+    x = value & LOW32
+    e = x - _header(h, S_POSITIONS)
+    if e >= 0:
+        off = _view(h, EL_OFF)
+        pool = _view(h, EL_POOL)
+        attr = _view(h, L_ATTR)
+        o = _get64(off, e)
+        for j in range(o + 1, _get64(off, e + 1)):
+            literal = _get64(pool, j)
+            is_accepting = _get32(attr, (literal >> 1) * L_STRIDE + L_ACC) >= 0
+            if is_accepting == ((literal & 1) == 1):
+                return -1
+        return _get64(pool, o)
+    t = _get32(_view(h, ACCEPT), x)
+    if t >= 0 and _get32(_view(h, IS_HUB), x) != 0 and (value >> 32) < _get32(_view(h, COUNT_MIN), x):
+        return -1
+    return t
+
+
+@_kernel
+def _terminal_of(h, value):
+    """Return the terminal that a lexer value belongs to; -2 for the mark of a fresh lexeme."""
+    x = value & LOW32
+    e = x - _header(h, S_POSITIONS)
+    if e >= 0:
+        return _get64(_view(h, EL_POOL), _get64(_view(h, EL_OFF), e))
+    return _get32(_view(h, POSITION_TERMINAL), x)
+
+
+@_far
+def _accept_set(h, table, n):
+    """Intern the accepting terminals of highest priority among values ``buf[:n]``; -1 if there are none."""
+    buf = _view(h, table)
+    out = _view(h, BUF_ACCEPT)
+    priority = _view(h, PRIORITY)
+    r = _room(h, BUF_ACCEPT, n + 1)
+    if r < 0:
+        return r
+    best = -(1 << 40)
+    m = 0
+    for i in range(n):
+        t = _accepted_terminal(h, _get64(buf, i))
+        if t >= 0:
+            q = _get32(priority, t)
+            if q > best:
+                best = q
+                m = 0
+            if q == best:
+                _put64(out, m, t)
+                m += 1
+    if m == 0:
+        return -1
+    m = _sort_unique(h, BUF_ACCEPT, m)
+    if m < 0:
+        return m
+    count = _header(h, USED + A_OFF)
+    r = _room(h, A_ATTR, 2 * count + 2)
+    if r < 0:
+        return r
+    a = _intern(h, A_OFF, out, m)
+    if a == count:
+        follow = _view(h, HAS_FOLLOW)
+        f = 0
+        for i in range(m):
+            f |= _get32(follow, _get64(out, i))
+        _put32(_view(h, A_ATTR), 2 * a, f)
+        _put32(_view(h, A_ATTR), 2 * a + 1, 0)
+    return a
+
+
+@_far
+def _lexer_intern(h, table, n):
+    """Return the lexer state of the values in ``buf[:n]`` (any order, repeats allowed, n >= 1)."""
+    n = _sort_unique(h, table, n)
+    if n < 0:
+        return n
+    buf = _view(h, table)
+    count = _header(h, USED + L_OFF)
+    classes = _header(h, S_CLASSES)
+    r = _room(h, L_ATTR, (count + 1) * L_STRIDE)
+    if r == 0:
+        r = _room(h, L_ROW, (count + 1) * classes)
+    if r < 0:
+        return r
+    if count >= _header(h, S_LEXER_STATES):
+        return _limit(h, LIMIT_LEXER_STATES)
+    # The accept set comes first: if interning it needs room, nothing of the state exists yet.
+    a = _accept_set(h, table, n)
+    if a <= GROW:
+        return a
+    l = _intern(h, L_OFF, buf, n)
+    if l != count:
+        return l
+    row = _view(h, L_ROW)
+    for c in range(classes):
+        _put32(row, l * classes + c, UNFILLED)
+    greedy = _view(h, GREEDY)
+    g = 0
+    if a >= 0:
+        off = _view(h, A_OFF)
+        pool = _view(h, A_POOL)
+        for k in range(_get64(off, a), _get64(off, a + 1)):
+            g |= _get32(greedy, _get64(pool, k))
+    pure = -2
+    flags = 0
+    positions = _header(h, S_POSITIONS)
+    for i in range(n):
+        v = _get64(buf, i)
+        t = _terminal_of(h, v)
+        if t == -2:
+            flags |= FLAG_FRESH
+        elif pure == -2:
+            pure = t
+        elif pure != t:
+            pure = -1
+        if (v & LOW32) >= positions:
+            flags |= FLAG_ELEMENTS
+    attr = _view(h, L_ATTR)
+    o = l * L_STRIDE
+    _put32(attr, o + L_ACC, a)
+    _put32(attr, o + L_GREEDY, g)
+    _put32(attr, o + L_PURE, pure)
+    _put32(attr, o + L_CANON, -1)
+    _put32(attr, o + L_DIST, -1)
+    _put32(attr, o + L_CHARS, 0)
+    _put32(attr, o + L_CHARS_OFF, 0)
+    _put32(attr, o + L_FLAGS, flags)
+    return l
+
+
+@_kernel
+def _gather(h, value, c, table, n, low, high):
+    """Append the successors of a plain value under class ``c`` to a buffer.
+
+    Returns (n or GROW, low, high): classes ``low..high`` around ``c`` behave alike.
+    """
+    x = value & LOW32
+    k = value >> 32
+    off = _view(h, EDGE_OFF)
+    lows = _view(h, EDGE_LOW)
+    highs = _view(h, EDGE_HIGH)
+    buf = _view(h, table)
+    for e in range(_get32(off, x), _get32(off, x + 1)):
+        a = _get32(lows, e)
+        b = _get32(highs, e)
+        if b < c:
+            low = max(low, b + 1)
+            continue
+        if a > c:
+            high = min(high, a - 1)
+            continue
+        low = max(low, a)
+        high = min(high, b)
+        guard = _get32(_view(h, EDGE_GUARD), e)
+        if guard == 1:
+            most = _get32(_view(h, COUNT_MAX), x)
+            if most >= 0 and k >= most:
+                continue
+        elif guard == 2:
+            if k < _get32(_view(h, COUNT_MIN), x):
+                continue
+        y = _get32(_view(h, EDGE_TARGET), e)
+        action = _get32(_view(h, EDGE_ACTION), e)
+        count = k
+        if action == -2:
+            count = k + 1
+            least = _get32(_view(h, COUNT_MIN), y)
+            if _get32(_view(h, COUNT_MAX), y) < 0 and count > least:
+                count = least
+        elif action >= 0:
+            count = action
+        r = _room(h, table, n + 1)
+        if r < 0:
+            return r, low, high
+        _put64(buf, n, (count << 32) | y)
+        n += 1
+    return n, low, high
+
+
+@_kernel
+def _store_run(h, l, low, high, successor):
+    row = _view(h, L_ROW)
+    o = l * _header(h, S_CLASSES)
+    for q in range(low, high + 1):
+        _put32(row, o + q, successor)
+
+
+@_far
+def _fill_plain(h, l, c):
+    """Fill the row of a lexer state without elements at class ``c``; return the successor or DEAD."""
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    low = 0
+    high = _header(h, S_CLASSES) - 1
+    n = 0
+    for i in range(_get64(off, l), _get64(off, l + 1)):
+        n, low, high = _gather(h, _get64(pool, i), c, BUF_PLAIN, n, low, high)
+        if n < 0:
+            return n
+    r = DEAD
+    if n > 0:
+        r = _lexer_intern(h, BUF_PLAIN, n)
+        if r <= GROW:
+            return r
+    _store_run(h, l, low, high, r)
+    return r
+
+
+@_kernel
+def _element_step(h, e, c, low, high):
+    """Return (successor of element ``e`` under class ``c``, low, high); the successor may be dead."""
+    off = _view(h, EL_OFF)
+    pool = _view(h, EL_POOL)
+    row = _view(h, L_ROW)
+    classes = _header(h, S_CLASSES)
+    buf = _view(h, BUF_ELEMENT)
+    o = _get64(off, e)
+    end = _get64(off, e + 1)
+    r = _room(h, BUF_ELEMENT, end - o)
+    if r == 0:
+        r = _room(h, EL_ATTR, (_header(h, USED + EL_OFF) + 1) * 3)
+    if r < 0:
+        return r, low, high
+    _put64(buf, 0, _get64(pool, o))
+    n = 1
+    for j in range(o + 1, end):
+        literal = _get64(pool, j)
+        x = (literal >> 1) * classes
+        y = _get32(row, x + c)
+        if y == UNFILLED:
+            y = _fill_plain(h, literal >> 1, c)
+            if y <= GROW:
+                return y, low, high
+        q = c
+        while q > low and _get32(row, x + q - 1) == y:
+            q -= 1
+        low = q
+        q = c
+        while q < high and _get32(row, x + q + 1) == y:
+            q += 1
+        high = q
+        if y < 0:
+            if literal & 1:
+                continue
+            return DEAD, low, high
+        _put64(buf, n, (y << 1) | (literal & 1))
+        n += 1
+    count = _header(h, USED + EL_OFF)
+    f = _intern(h, EL_OFF, buf, n)
+    if f == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * f, 1 if n == 2 and (_get64(buf, 1) & 1) == 0 else 0)
+        _put64(attr, 3 * f + 1, -1)
+        _put64(attr, 3 * f + 2, 0)
+    return f, low, high
+
+
+@_kernel
+def _lexer_distance(h, l):
+    """Fewest bytes to acceptance, over the values of ``l`` (a lower bound that orders searches)."""
+    attr = _view(h, L_ATTR)
+    d = _get32(attr, l * L_STRIDE + L_DIST)
+    if d >= 0:
+        return d
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    positions = _header(h, S_POSITIONS)
+    d = 1 << 28
+    for i in range(_get64(off, l), _get64(off, l + 1)):
+        v = _get64(pool, i)
+        x = v & LOW32
+        k = 1
+        if x < positions:
+            k = _get32(_view(h, DISTANCE), x)
+            missing = _get32(_view(h, COUNT_MIN), x) - (v >> 32)
+            if missing > 1:
+                k += missing - 1
+        d = min(d, k)
+    _put32(attr, l * L_STRIDE + L_DIST, d)
+    return d
+
+
+@_far
+def _element_alive(h, e):
+    """1 if some word leads element ``e`` to acceptance, 0 if none does.
+
+    A depth-first dive, nearest to acceptance first. Finding an accepting or known-alive element marks
+    the path alive; an exhausted search marks all it saw dead.
+    """
+    attr = _view(h, EL_ATTR)
+    live = _get64(attr, 3 * e)
+    if live != 0:
+        return 1 if live == 1 else 0
+    off = _view(h, EL_OFF)
+    pool = _view(h, EL_POOL)
+    stack = _view(h, BUF_STACK)
+    seen = _view(h, BUF_SEARCH)
+    classes = _header(h, S_CLASSES)
+    positions = _header(h, S_POSITIONS)
+    stamp = _next_stamp(h)
+    r = _room(h, BUF_STACK, 1)
+    if r < 0:
+        return r
+    _put64(stack, 0, e)
+    _put64(attr, 3 * e + 1, -1)
+    _put64(attr, 3 * e + 2, stamp)
+    depth = 1
+    n_seen = 0
+    found = -1
+    while depth > 0 and found < 0:
+        depth -= 1
+        g = _get64(stack, depth) & LOW32
+        r = _room(h, BUF_SEARCH, n_seen + 1)
+        if r == 0:
+            r = _room(h, BUF_STACK, depth + classes + 1)
+        if r == 0:
+            r = _work(h, 20)
+        if r < 0:
+            return r
+        _put64(seen, n_seen, g)
+        n_seen += 1
+        if n_seen > _header(h, S_LIVENESS):
+            return _limit(h, LIMIT_LIVENESS)
+        if _accepted_terminal(h, positions + g) >= 0:
+            found = g
+            break
+        first = depth
+        c = 0
+        while c < classes:
+            f, low, high = _element_step(h, g, c, 0, classes - 1)
+            if f <= GROW:
+                return f
+            c = high + 1
+            if f < 0:
+                continue
+            live = _get64(attr, 3 * f)
+            if live == 2 or _get64(attr, 3 * f + 2) == stamp:
+                continue
+            _put64(attr, 3 * f + 1, g)
+            _put64(attr, 3 * f + 2, stamp)
+            if live == 1:
+                found = f
+                break
+            score = 0
+            for j in range(_get64(off, f) + 1, _get64(off, f + 1)):
+                literal = _get64(pool, j)
+                if literal & 1 == 0:
+                    score = max(score, _lexer_distance(h, literal >> 1))
+            v = (score << 32) | f
+            j = depth - 1
+            while j >= first and _get64(stack, j) < v:
+                _put64(stack, j + 1, _get64(stack, j))
+                j -= 1
+            _put64(stack, j + 1, v)
+            depth += 1
+    if found >= 0:
+        while found >= 0:
+            _put64(attr, 3 * found, 1)
+            found = _get64(attr, 3 * found + 1)
+        return 1
+    for i in range(n_seen):
+        _put64(attr, 3 * _get64(seen, i), 2)
+    return 0
+
+
+@_far
+def _fill(h, l, c):
+    """Fill the row of lexer state ``l`` at class ``c``; return the successor or DEAD."""
+    r = _work(h, 1)
+    if r < 0:
+        return r
+    if _get32(_view(h, L_ATTR), l * L_STRIDE + L_FLAGS) & FLAG_ELEMENTS == 0:
+        return _fill_plain(h, l, c)
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    buf = _view(h, BUF_LEXER)
+    positions = _header(h, S_POSITIONS)
+    low = 0
+    high = _header(h, S_CLASSES) - 1
+    n = 0
+    for i in range(_get64(off, l), _get64(off, l + 1)):
+        v = _get64(pool, i)
+        x = v & LOW32
+        if x < positions:
+            n, low, high = _gather(h, v, c, BUF_LEXER, n, low, high)
+            if n < 0:
+                return n
+            continue
+        f, low, high = _element_step(h, x - positions, c, low, high)
+        if f <= GROW:
+            return f
+        if f < 0:
+            continue
+        is_alive = _element_alive(h, f)
+        if is_alive < 0:
+            return is_alive
+        if is_alive == 1:
+            r = _room(h, BUF_LEXER, n + 1)
+            if r < 0:
+                return r
+            _put64(buf, n, positions + f)
+            n += 1
+    r = DEAD
+    if n > 0:
+        r = _lexer_intern(h, BUF_LEXER, n)
+        if r <= GROW:
+            return r
+    _store_run(h, l, low, high, r)
+    return r
+
+
+@_kernel
+def _lexer_step(h, l, c):
+    """Return the lexer state after class ``c``, or DEAD."""
+    r = _get32(_view(h, L_ROW), l * _header(h, S_CLASSES) + c)
+    if r == UNFILLED:
+        r = _fill(h, l, c)
+    return r
+
+
+@_kernel
+def _canonical_count(h, v):
+    """Replace a count by one that no single token can tell apart (engine paper, section 5)."""
+    x = v & LOW32
+    k = v >> 32
+    least = _get32(_view(h, COUNT_MIN), x)
+    most = _get32(_view(h, COUNT_MAX), x)
+    longest = _header(h, S_LONGEST)
+    if most < 0 or most - k > longest:
+        if least - k > longest:
+            return x
+        if k > least:
+            return (least << 32) | x
+    return v
+
+
+@_far
+def _canonical(h, l):
+    """Return the lexer state whose entries ``l`` shares: counts far from both limits, no fresh mark."""
+    if _header(h, S_USE_CANON) == 0:
+        return l
+    attr = _view(h, L_ATTR)
+    r = _get32(attr, l * L_STRIDE + L_CANON)
+    if r >= 0:
+        return r
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    positions = _header(h, S_POSITIONS)
+    fresh = _header(h, S_FRESH)
+    o = _get64(off, l)
+    n = 0
+    buf = _view(h, BUF_LEXER)
+    r = _room(h, BUF_LEXER, _get64(off, l + 1) - o)
+    if r < 0:
+        return r
+    is_changed = False
+    for i in range(o, _get64(off, l + 1)):
+        v = _get64(pool, i)
+        if v == fresh:
+            is_changed = True
+            continue
+        if (v & LOW32) < positions:
+            w = _canonical_count(h, v)
+            if w != v:
+                is_changed = True
+                v = w
+        else:
+            # A lone positive literal: its own counts may be far from their limits.
+            e = (v & LOW32) - positions
+            eo = _get64(_view(h, EL_OFF), e)
+            if _get64(_view(h, EL_OFF), e + 1) - eo == 2:
+                w = _canonical_element(h, eo)
+                if w <= GROW:
+                    return w
+                if w != e:
+                    is_changed = True
+                    v = positions + w
+        _put64(buf, n, v)
+        n += 1
+    r = l
+    if is_changed and n > 0:
+        r = _lexer_intern(h, BUF_LEXER, n)
+        if r <= GROW:
+            return r
+        _put32(attr, r * L_STRIDE + L_CANON, r)
+    _put32(attr, l * L_STRIDE + L_CANON, r)
+    return r
+
+
+@_kernel
+def _canonical_element(h, eo):
+    """Return the element like the one at pool offset ``eo`` (terminal, one literal) with canonical counts."""
+    pool = _view(h, EL_POOL)
+    literal = _get64(pool, eo + 1)
+    off = _view(h, L_OFF)
+    values = _view(h, L_POOL)
+    buf = _view(h, BUF_PLAIN)
+    o = _get64(off, literal >> 1)
+    n = _get64(off, (literal >> 1) + 1) - o
+    r = _room(h, BUF_PLAIN, n)
+    if r < 0:
+        return r
+    for i in range(n):
+        _put64(buf, i, _canonical_count(h, _get64(values, o + i)))
+    l = _lexer_intern(h, BUF_PLAIN, n)
+    if l <= GROW:
+        return l
+    return _make_element(h, _get64(pool, eo), l << 1)
+
+
+@_kernel
+def _make_element(h, terminal, literal):
+    """Intern the element of one literal."""
+    buf = _view(h, BUF_ELEMENT)
+    count = _header(h, USED + EL_OFF)
+    r = _room(h, BUF_ELEMENT, 2)
+    if r == 0:
+        r = _room(h, EL_ATTR, (count + 1) * 3)
+    if r < 0:
+        return r
+    _put64(buf, 0, terminal)
+    _put64(buf, 1, literal)
+    f = _intern(h, EL_OFF, buf, 2)
+    if f == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * f, 1 if literal & 1 == 0 else 0)
+        _put64(attr, 3 * f + 1, -1)
+        _put64(attr, 3 * f + 2, 0)
+    return f
+
+
+# ------------------------------------------------------------------------------------------ parser
+
+
+@_far
+def _template(h, n):
+    """Return the template of the sorted, distinct dotted states in ``BUF_KERNEL[:n]``."""
+    buf = _view(h, BUF_KERNEL)
+    count = _header(h, USED + TP_OFF)
+    r = _room(h, TP_LEX, 4 * count + 4)
+    if r == 0:
+        r = _room(h, PX_OFF, count + 2)
+    if r == 0:
+        r = _room(h, PT_OFF, count + 2)
+    if r < 0:
+        return r
+    # Predict into the pools before interning: appended edges don't count until the offsets are written.
+    off = _view(h, TP_OFF)
+    rule_off = _view(h, RULE_OFF)
+    rule_symbol = _view(h, RULE_SYMBOL)
+    rule_target = _view(h, RULE_TARGET)
+    term_off = _view(h, TERM_OFF)
+    term_symbol = _view(h, TERM_SYMBOL)
+    term_target = _view(h, TERM_TARGET)
+    rule_start = _view(h, RULE_START)
+    mark = _view(h, RULE_MARK)
+    px = _view(h, PX_POOL)
+    pt = _view(h, PT_POOL)
+    stamp = _next_stamp(h)
+    px0 = _get64(_view(h, PX_OFF), count)
+    pt0 = _get64(_view(h, PT_OFF), count)
+    r = _intern_find(h, TP_OFF, buf, n)
+    if r >= 0:
+        return r
+    end = n
+    i = 0
+    x = px0
+    y = pt0
+    while i < end:
+        d = _get64(buf, i)
+        first = _get32(rule_off, d)
+        last = _get32(rule_off, d + 1)
+        r = _room(h, BUF_KERNEL, end + last - first)
+        if r == 0 and i >= n:
+            r = _room(h, PX_POOL, 2 * (x + last - first))
+            if r == 0:
+                r = _room(h, PT_POOL, 2 * (y + _get32(term_off, d + 1) - _get32(term_off, d)))
+        if r < 0:
+            return r
+        for k in range(first, last):
+            a = _get32(rule_symbol, k)
+            if i >= n:
+                _put64(px, x, (a << 32) | _get32(rule_target, k))
+                x += 1
+            if _get64(mark, a) != stamp:
+                _put64(mark, a, stamp)
+                _put64(buf, end, _get32(rule_start, a))
+                end += 1
+        if i >= n:
+            for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
+                _put64(pt, y, (_get32(term_symbol, k) << 32) | _get32(term_target, k))
+                y += 1
+        i += 1
+    t = _intern(h, TP_OFF, buf, n)
+    if t < 0:
+        return t
+    # The second half of each pool's room is the scratch of the sort.
+    _sort_at(h, px[0] + 8 * px0, x - px0, px[0] + 8 * x)
+    _sort_at(h, pt[0] + 8 * pt0, y - pt0, pt[0] + 8 * y)
+    _put64(_view(h, PX_OFF), t + 1, x)
+    _put64(_view(h, PT_OFF), t + 1, y)
+    _set_header(h, USED + PX_POOL, x)
+    _set_header(h, USED + PT_POOL, y)
+    lex = _view(h, TP_LEX)
+    for k in range(4):
+        _put32(lex, 4 * t + k, UNFILLED)
+    return t
+
+
+@_kernel
+def _intern_find(h, t, buf, n):
+    """Return the id of ``buf[:n]`` in an interned table, or -1."""
+    off = _view(h, t)
+    pool = _view(h, t + 1)
+    slots = _view(h, t + 2)
+    mask = slots[1] - 1
+    x = _hash_of(buf, n) & mask
+    while True:
+        v = _get32(slots, x)
+        if v < 0:
+            return -1
+        o = _get64(off, v)
+        if _get64(off, v + 1) - o == n:
+            is_equal = True
+            for i in range(n):
+                if _get64(pool, o + i) != _get64(buf, i):
+                    is_equal = False
+                    break
+            if is_equal:
+                return v
+        x = (x + 1) & mask
+
+
+@_far
+def _parser_intern(h, n, flags, base):
+    """Return the parser state of the items ``BUF_KERNEL[:n]``; DEAD if it has no items and doesn't accept.
+
+    ``base`` is the state whose id stands as origin of what this state predicts, or -1 for itself.
+    """
+    if n == 0 and flags & P_ACCEPTING == 0:
+        return DEAD
+    n = _sort_unique(h, BUF_KERNEL, n)
+    if n < 0:
+        return n
+    r = _room(h, BUF_KERNEL, n + 1)
+    count = _header(h, USED + P_OFF)
+    if r == 0:
+        r = _room(h, P_ATTR, 4 * count + 4)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_KERNEL)
+    _put64(buf, n, -1 - flags)
+    p = _intern_find(h, P_OFF, buf, n + 1)
+    if p >= 0:
+        return p
+    # Room for the state first, then the template (which overwrites the buffer), then the state itself.
+    if (count + 1) * 2 > _header(h, CAPACITY + P_HASH):
+        return _need(h, P_HASH, 2 * _header(h, CAPACITY + P_HASH))
+    r = _room(h, P_OFF, count + 2)
+    if r == 0:
+        r = _room(h, P_POOL, _header(h, USED + P_POOL) + n + 1)
+    if r == 0:
+        r = _room(h, BUF_ITEMS, n + 1)
+    if r < 0:
+        return r
+    keep = _view(h, BUF_ITEMS)
+    m = 0
+    for i in range(n):
+        v = _get64(buf, i)
+        _put64(keep, i, v)
+        d = v >> 32
+        if m == 0 or _get64(buf, m - 1) != d:
+            _put64(buf, m, d)
+            m += 1
+    _put64(keep, n, -1 - flags)
+    t = _template(h, m)
+    if t < 0:
+        return t
+    p = _intern(h, P_OFF, keep, n + 1)
+    attr = _view(h, P_ATTR)
+    _put32(attr, 4 * p, t)
+    _put32(attr, 4 * p + 1, flags)
+    _put32(attr, 4 * p + 2, p if base < 0 else base)
+    _put32(attr, 4 * p + 3, 0)
+    return p
+
+
+@_kernel
+def _lower_bound(a, low, high, v):
+    while low < high:
+        mid = (low + high) >> 1
+        if _get64(a, mid) < v:
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+@_far
+def _add_item(h, n, item):
+    """Append an item to BUF_ITEMS unless it is there; return the new length, or GROW."""
+    buf = _view(h, BUF_ITEMS)
+    for q in range(n):
+        if _get64(buf, q) == item:
+            return n
+    r = _room(h, BUF_ITEMS, n + 1)
+    if r < 0:
+        return r
+    _put64(buf, n, item)
+    return n + 1
+
+
+@_far
+def _parser_step(h, p, a):
+    """Advance parser state ``p`` over the accept set ``a``.
+
+    The origins that completions reached, other than the state itself, are left in TO_POOL behind its used
+    part; S_REACHED says how many.
+    """
+    a_off = _view(h, A_OFF)
+    a_pool = _view(h, A_POOL)
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    attr = _view(h, P_ATTR)
+    ignored = _view(h, IGNORED)
+    base = _get32(attr, 4 * p + 2)
+    flags = _get32(attr, 4 * p + 1)
+    r = _work(h, 2)
+    if r < 0:
+        return r
+    _set_header(h, S_REACHED, 0)
+    first = _get64(a_off, a)
+    last = _get64(a_off, a + 1)
+    has_ignored = False
+    has_other = False
+    for k in range(first, last):
+        if _get32(ignored, _get64(a_pool, k)) != 0 and flags & P_NO_IGNORED == 0:
+            has_ignored = True
+        else:
+            has_other = True
+    start = _get64(off, p)
+    n_kernel = _get64(off, p + 1) - start - 1
+    accepting = 0
+    items = _view(h, BUF_ITEMS)
+    n = 0
+    if has_ignored:
+        if _header(h, S_TRAILING) != 0:
+            accepting = flags & P_ACCEPTING
+        if not has_other:
+            # The same items; only what may be ignored next, and whether the text may end, can change.
+            f = accepting
+            if _header(h, S_CONSECUTIVE) == 0:
+                f |= P_NO_IGNORED
+            if f == flags:
+                return p
+            r = _room(h, BUF_KERNEL, n_kernel + 1)
+            if r < 0:
+                return r
+            kernel = _view(h, BUF_KERNEL)
+            for i in range(n_kernel):
+                _put64(kernel, i, _get64(pool, start + i))
+            return _parser_intern(h, n_kernel, f, base)
+        r = _room(h, BUF_ITEMS, n_kernel + 1)
+        if r < 0:
+            return r
+        for i in range(n_kernel):
+            _put64(items, i, _get64(pool, start + i))
+        n = n_kernel
+    n_plain = n
+    template = _get32(attr, 4 * p)
+    term_off = _view(h, TERM_OFF)
+    term_symbol = _view(h, TERM_SYMBOL)
+    term_target = _view(h, TERM_TARGET)
+    rule_off = _view(h, RULE_OFF)
+    rule_symbol = _view(h, RULE_SYMBOL)
+    rule_target = _view(h, RULE_TARGET)
+    is_final = _view(h, IS_FINAL)
+    rule_of = _view(h, RULE_OF)
+    pt = _view(h, PT_POOL)
+    pt_off = _view(h, PT_OFF)
+    px = _view(h, PX_POOL)
+    px_off = _view(h, PX_OFF)
+    for k in range(first, last):
+        t = _get64(a_pool, k)
+        for i in range(n_kernel):
+            v = _get64(pool, start + i)
+            d = v >> 32
+            for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
+                if _get32(term_symbol, e) == t:
+                    n = _add_item(h, n, (_get32(term_target, e) << 32) | (v & LOW32))
+                    if n < 0:
+                        return n
+        end = _get64(pt_off, template + 1)
+        i = _lower_bound(pt, _get64(pt_off, template), end, t << 32)
+        while i < end and _get64(pt, i) >> 32 == t:
+            n = _add_item(h, n, ((_get64(pt, i) & LOW32) << 32) | (base + 1))
+            if n < 0:
+                return n
+            i += 1
+    if n == n_plain and not has_ignored:
+        return DEAD
+    reached = _view(h, TO_POOL)
+    r0 = _header(h, USED + TO_POOL)
+    n_reached = 0
+    i = n_plain
+    while i < n:
+        v = _get64(items, i)
+        d = v >> 32
+        i += 1
+        if _get32(is_final, d) == 0:
+            continue
+        origin = (v & LOW32) - 1
+        rule = _get32(rule_of, d)
+        if origin != base:
+            is_known = False
+            for q in range(n_reached):
+                if _get64(reached, r0 + q) == origin:
+                    is_known = True
+                    break
+            if not is_known:
+                r = _room(h, TO_POOL, r0 + n_reached + 1)
+                if r < 0:
+                    return r
+                _put64(reached, r0 + n_reached, origin)
+                n_reached += 1
+        if origin < 0:
+            accepting = P_ACCEPTING
+            continue
+        for j in range(_get64(off, origin), _get64(off, origin + 1) - 1):
+            w = _get64(pool, j)
+            d = w >> 32
+            for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
+                if _get32(rule_symbol, e) == rule:
+                    n = _add_item(h, n, (_get32(rule_target, e) << 32) | (w & LOW32))
+                    if n < 0:
+                        return n
+        z = _get32(attr, 4 * origin)
+        end = _get64(px_off, z + 1)
+        j = _lower_bound(px, _get64(px_off, z), end, rule << 32)
+        while j < end and _get64(px, j) >> 32 == rule:
+            n = _add_item(h, n, ((_get64(px, j) & LOW32) << 32) | (origin + 1))
+            if n < 0:
+                return n
+            j += 1
+    r = _work(h, n)
+    if r == 0:
+        r = _room(h, BUF_KERNEL, n + 1)
+    if r < 0:
+        return r
+    kernel = _view(h, BUF_KERNEL)
+    m = 0
+    for i in range(n):
+        v = _get64(items, i)
+        d = v >> 32
+        if _get32(term_off, d) != _get32(term_off, d + 1) or _get32(rule_off, d) != _get32(rule_off, d + 1):
+            _put64(kernel, m, v)
+            m += 1
+    _set_header(h, S_REACHED, n_reached)
+    return _parser_intern(h, m, accepting, -1)
+
+
+@_kernel
+def _parser_go(h, p, a):
+    """Memoised `_parser_step`; S_MARK receives the slot of the memo."""
+    memo = _view(h, STEP)
+    key = (p << 24) | a
+    x = _slot(memo, 3, key)
+    if _get64(memo, 3 * x) == key:
+        _set_header(h, S_MARK, x)
+        return _get64(memo, 3 * x + 1)
+    r = _slot_room(h, STEP, 3)
+    if r < 0:
+        return r
+    p1 = _parser_step(h, p, a)
+    if p1 <= GROW:
+        return p1
+    n = _header(h, S_REACHED)
+    o = _header(h, USED + TO_POOL)
+    _put64(memo, 3 * x, key)
+    _put64(memo, 3 * x + 1, p1)
+    _put64(memo, 3 * x + 2, (o << 20) | n)
+    _set_header(h, USED + TO_POOL, o + n)
+    _set_header(h, USED + STEP, _header(h, USED + STEP) + 1)
+    _set_header(h, S_MARK, x)
+    return p1
+
+
+@_far
+def _start_lexer(h, p):
+    """Return the lexer state in which the next lexeme after ``p`` starts; DEAD if nothing can follow."""
+    attr = _view(h, P_ATTR)
+    z = _get32(attr, 4 * p)
+    flags = _get32(attr, 4 * p + 1)
+    lex = _view(h, TP_LEX)
+    r = _get32(lex, 4 * z + flags)
+    if r != UNFILLED:
+        return r
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    term_off = _view(h, TERM_OFF)
+    term_symbol = _view(h, TERM_SYMBOL)
+    start_off = _view(h, START_OFF)
+    starts = _view(h, START_POOL)
+    mark = _view(h, TERM_MARK)
+    buf = _view(h, BUF_LEXER)
+    stamp = _next_stamp(h)
+    n = 0
+    n_kernel = _get64(off, p + 1) - 1 - _get64(off, p)
+    for i in range(_get64(off, p), _get64(off, p + 1) - 1):
+        d = _get64(pool, i) >> 32
+        for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
+            t = _get32(term_symbol, e)
+            if _get64(mark, t) != stamp:
+                _put64(mark, t, stamp)
+                for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
+                    r = _room(h, BUF_LEXER, n + 1)
+                    if r < 0:
+                        return r
+                    _put64(buf, n, _get64(starts, j))
+                    n += 1
+    pt = _view(h, PT_POOL)
+    pt_off = _view(h, PT_OFF)
+    for k in range(_get64(pt_off, z), _get64(pt_off, z + 1)):
+        t = _get64(pt, k) >> 32
+        if _get64(mark, t) != stamp:
+            _put64(mark, t, stamp)
+            for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
+                r = _room(h, BUF_LEXER, n + 1)
+                if r < 0:
+                    return r
+                _put64(buf, n, _get64(starts, j))
+                n += 1
+    may_ignore = flags & P_NO_IGNORED == 0 and (n_kernel > 0 or _header(h, S_TRAILING) != 0)
+    if may_ignore:
+        ignored = _view(h, IGNORED_LIST)
+        for i in range(_header(h, USED + IGNORED_LIST)):
+            t = _get32(ignored, i)
+            for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
+                r = _room(h, BUF_LEXER, n + 1)
+                if r < 0:
+                    return r
+                _put64(buf, n, _get64(starts, j))
+                n += 1
+    if flags & P_ACCEPTING:
+        # The mark keeps "nothing read yet" apart from a state of the middle of a lexeme.
+        r = _room(h, BUF_LEXER, n + 1)
+        if r < 0:
+            return r
+        _put64(buf, n, _header(h, S_FRESH))
+        n += 1
+    r = DEAD
+    if n > 0:
+        r = _lexer_intern(h, BUF_LEXER, n)
+        if r <= GROW:
+            return r
+    _put32(lex, 4 * z + flags, r)
+    return r
+
+
+# ------------------------------------------------------------------------------------------ matcher states
+
+
+@_far
+def _configuration_intern(h, n):
+    """Return the matcher state of the configurations in ``BUF_CONFIG[:n]``."""
+    n = _sort_unique(h, BUF_CONFIG, n)
+    if n < 0:
+        return n
+    count = _header(h, USED + D_OFF)
+    classes = _header(h, S_CLASSES)
+    r = _room(h, D_ATTR, 4 * count + 4)
+    if r == 0:
+        r = _room(h, D_ROW, (count + 1) * classes)
+    if r < 0:
+        return r
+    d = _intern(h, D_OFF, _view(h, BUF_CONFIG), n)
+    if d == count:
+        row = _view(h, D_ROW)
+        for c in range(classes):
+            _put32(row, d * classes + c, UNFILLED)
+        attr = _view(h, D_ATTR)
+        _put32(attr, 4 * d, -1)
+        _put32(attr, 4 * d + 1, -1)
+        _put32(attr, 4 * d + 2, 0)
+        _put32(attr, 4 * d + 3, 0)
+    return d
+
+
+@_far
+def _state_fill(h, d, c):
+    """Compute the matcher state after class ``c``, or DEAD."""
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    attr = _view(h, L_ATTR)
+    buf = _view(h, BUF_CONFIG)
+    r = _work(h, 1)
+    if r < 0:
+        return r
+    n = 0
+    for i in range(_get64(off, d), _get64(off, d + 1)):
+        v = _get64(pool, i)
+        p = v >> 32
+        l = v & LOW32
+        r = _room(h, BUF_CONFIG, n + 2)
+        if r < 0:
+            return r
+        l1 = _lexer_step(h, l, c)
+        if l1 <= GROW:
+            return l1
+        if l1 >= 0:
+            _put64(buf, n, (p << 32) | l1)
+            n += 1
+        a = _get32(attr, l * L_STRIDE + L_ACC)
+        if a >= 0 and (l1 < 0 or _get32(attr, l * L_STRIDE + L_GREEDY) == 0):
+            p1 = _parser_go(h, p, a)
+            if p1 <= GROW:
+                return p1
+            if p1 < 0:
+                continue
+            l0 = _start_lexer(h, p1)
+            if l0 <= GROW:
+                return l0
+            if l0 < 0:
+                continue
+            l2 = _lexer_step(h, l0, c)
+            if l2 <= GROW:
+                return l2
+            if l2 >= 0:
+                _put64(buf, n, (p1 << 32) | l2)
+                n += 1
+    r = DEAD
+    if n > 0:
+        r = _configuration_intern(h, n)
+        if r <= GROW:
+            return r
+    _put32(_view(h, D_ROW), d * _header(h, S_CLASSES) + c, r)
+    return r
+
+
+@_kernel
+def _state_step(h, d, c):
+    """Return the matcher state after class ``c``, or DEAD."""
+    r = _get32(_view(h, D_ROW), d * _header(h, S_CLASSES) + c)
+    if r == UNFILLED:
+        r = _state_fill(h, d, c)
+    return r
+
+
+@_far
+def _state_accepting(h, d):
+    """1 if the text may end in matcher state ``d``, else 0."""
+    attr = _view(h, D_ATTR)
+    known = _get32(attr, 4 * d + 1)
+    if known >= 0:
+        return known
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    lex = _view(h, L_ATTR)
+    states = _view(h, P_ATTR)
+    answer = 0
+    for i in range(_get64(off, d), _get64(off, d + 1)):
+        v = _get64(pool, i)
+        p = v >> 32
+        l = v & LOW32
+        if (
+            _get32(states, 4 * p + 1) & P_ACCEPTING != 0
+            and _get32(lex, l * L_STRIDE + L_FLAGS) & FLAG_FRESH != 0
+        ):
+            answer = 1
+            break
+        a = _get32(lex, l * L_STRIDE + L_ACC)
+        if a >= 0:
+            p1 = _parser_go(h, p, a)
+            if p1 <= GROW:
+                return p1
+            if p1 >= 0 and _get32(_view(h, P_ATTR), 4 * p1 + 1) & P_ACCEPTING != 0:
+                answer = 1
+                break
+    _put32(attr, 4 * d + 1, answer)
+    return answer
+
+
+# ------------------------------------------------------------------------------------------ entries
+
+
+@_kernel
+def _walk_range(h, first, last, depth0, n_tokens, n_exits):
+    """Walk trie nodes ``first..last`` with the lexer alone; X_STACK[depth0] holds their parent's state.
+
+    Appends tokens that end inside the lexeme to X_TOKENS, and to X_EXITS the nodes (below the first level)
+    where another lexeme would start: ``accept set << 40 | first byte << 32 | node``.
+    Returns (number of tokens or GROW, number of exits).
+    """
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    row = _view(h, L_ROW)
+    attr = _view(h, L_ATTR)
+    follow = _view(h, A_ATTR)
+    stack = _view(h, X_STACK)
+    tokens = _view(h, X_TOKENS)
+    exits = _view(h, X_EXITS)
+    classes = _header(h, S_CLASSES)
+    i = first
+    while i < last:
+        w = _get64(nodes, i)
+        depth = (w >> 8) & 0xFFFF
+        above = _get64(stack, depth - 1)
+        c = _get8(class_of, w & 255)
+        l = _get32(row, above * classes + c)
+        if l == UNFILLED:
+            l = _fill(h, above, c)
+            if l <= GROW:
+                return l, n_exits
+        if depth > depth0 + 1:
+            a = _get32(attr, above * L_STRIDE + L_ACC)
+            if (
+                a >= 0
+                and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
+                and _get32(follow, 2 * a) != 0
+            ):
+                _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
+                n_exits += 1
+        if l >= 0:
+            _put64(stack, depth, l)
+            t = _get32(node_token, i)
+            if t >= 0:
+                _put32(tokens, n_tokens, t)
+                n_tokens += 1
+            i += 1
+        else:
+            i += w >> 24
+    return n_tokens, n_exits
+
+
+@_kernel
+def _walk_set(h, t, l):
+    """Walk the interned node set ``t`` from lexer state ``l``; as `_walk_range`."""
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    stack = _view(h, X_STACK)
+    tokens = _view(h, X_TOKENS)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    n_tokens = 0
+    n_exits = 0
+    i = _get64(off, t)
+    end = _get64(off, t + 1)
+    while i < end:
+        byte = _get64(pool, i) >> 32
+        s = _lexer_step(h, l, _get8(class_of, byte))
+        if s <= GROW:
+            return s, n_exits
+        if s < 0:
+            # Gallop to the next first byte.
+            step = 1
+            while i + step < end and _get64(pool, i + step) >> 32 == byte:
+                i += step
+                step *= 2
+            while i < end and _get64(pool, i) >> 32 == byte:
+                i += 1
+            continue
+        while i < end and _get64(pool, i) >> 32 == byte:
+            x = _get64(pool, i) & LOW32
+            w = _get64(nodes, x)
+            token = _get32(node_token, x)
+            if token >= 0:
+                _put32(tokens, n_tokens, token)
+                n_tokens += 1
+            size = w >> 24
+            if size > 1:
+                depth = (w >> 8) & 0xFFFF
+                _put64(stack, depth, s)
+                n_tokens, n_exits = _walk_range(h, x + 1, x + size, depth - 1, n_tokens, n_exits)
+                if n_tokens < 0:
+                    return n_tokens, n_exits
+            i += 1
+    return n_tokens, n_exits
+
+
+@_far
+def _slice_check(h, l):
+    """Do all one-character strings of the slice stay inside the lexeme from ``l``? 1 all, 2 none, 3 some.
+
+    The lexer states after one character go to SLICE_POOL (count, then states).
+    """
+    attr = _view(h, L_ATTR)
+    known = _get32(attr, l * L_STRIDE + L_CHARS)
+    if known != 0:
+        return known
+    classes = _header(h, S_CLASSES)
+    slice_row = _view(h, SLICE_ROW)
+    slice_accept = _view(h, SLICE_ACCEPT)
+    follow = _view(h, A_ATTR)
+    pool = _view(h, SLICE_POOL)
+    work = _view(h, BUF_CHARS)
+    o = _header(h, USED + SLICE_POOL)
+    n_after = 0
+    r = _room(h, BUF_CHARS, 1)
+    if r < 0:
+        return r
+    _put64(work, 0, l << 16)
+    n = 1
+    i = 0
+    has_alive = False
+    has_dead = False
+    while i < n and not (has_alive and has_dead):
+        v = _get64(work, i)
+        i += 1
+        s = v & 0xFFFF
+        q = v >> 16
+        last_q = -9
+        last_s = -9
+        for c in range(classes):
+            s2 = _get32(slice_row, s * classes + c)
+            if s2 < 0:
+                continue
+            q2 = _lexer_step(h, q, c)
+            if q2 <= GROW:
+                return q2
+            if q2 < 0:
+                has_dead = True
+                continue
+            has_alive = True
+            if q2 == last_q and s2 == last_s:
+                continue
+            last_q = q2
+            last_s = s2
+            a = _get32(attr, q2 * L_STRIDE + L_ACC)
+            if a >= 0 and _get32(follow, 2 * a) != 0:
+                has_dead = True
+                continue
+            if _get8(slice_accept, s2) != 0:
+                is_known = False
+                for j in range(n_after):
+                    if _get32(pool, o + 1 + j) == q2:
+                        is_known = True
+                        break
+                if not is_known:
+                    r = _room(h, SLICE_POOL, o + n_after + 2)
+                    if r < 0:
+                        return r
+                    _put32(pool, o + 1 + n_after, q2)
+                    n_after += 1
+            else:
+                key = (q2 << 16) | s2
+                is_known = False
+                for j in range(n):
+                    if _get64(work, j) == key:
+                        is_known = True
+                        break
+                if not is_known:
+                    r = _room(h, BUF_CHARS, n + 1)
+                    if r < 0:
+                        return r
+                    _put64(work, n, key)
+                    n += 1
+    r = _room(h, SLICE_POOL, o + 1)
+    if r < 0:
+        return r
+    result = 3
+    if not has_dead:
+        result = 1
+    elif not has_alive:
+        result = 2
+    _put32(pool, o, n_after)
+    _put32(attr, l * L_STRIDE + L_CHARS_OFF, o)
+    _put32(attr, l * L_STRIDE + L_CHARS, result)
+    _set_header(h, USED + SLICE_POOL, o + 1 + n_after)
+    return result
+
+
+@_far
+def _slice_layer(h, l):
+    """Return ``2 * k + walk_buckets``: slice tokens of at most ``k`` characters are allowed in ``l``.
+
+    ``k`` counts layers, ``S_LAYERS - 1`` meaning all; ``walk_buckets`` is 1 if longer ones must be walked.
+    """
+    top = _header(h, S_LAYERS) - 1
+    attr = _view(h, L_ATTR)
+    a = _get32(attr, l * L_STRIDE + L_ACC)
+    if _header(h, S_USE_SLICES) == 0 or top < 1:
+        return 1
+    if a >= 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+        return 1
+    queue = _view(h, BUF_SPLIT)
+    pool = _view(h, SLICE_POOL)
+    r = _room(h, BUF_SPLIT, 1)
+    if r < 0:
+        return r
+    _put64(queue, 0, l)
+    n = 1
+    i = 0
+    is_chain = True
+    while i < n:
+        q = _get64(queue, i) & LOW32
+        depth = _get64(queue, i) >> 32
+        i += 1
+        if depth >= top - 1:
+            return 2 * (top - 1) + 1
+        r = _slice_check(h, q)
+        if r < 0:
+            return r
+        if r != 1:
+            # All tokens of at most `depth` characters live; in a chain that ends dead, no longer one does.
+            return 2 * depth + (0 if is_chain and r == 2 else 1)
+        o = _get32(attr, q * L_STRIDE + L_CHARS_OFF)
+        m = _get32(pool, o)
+        if m > 1:
+            is_chain = False
+        for j in range(m):
+            y = _get32(pool, o + 1 + j)
+            is_known = False
+            for z in range(n):
+                if _get64(queue, z) & LOW32 == y:
+                    is_known = True
+                    break
+            if not is_known:
+                r = _room(h, BUF_SPLIT, n + 1)
+                if r < 0:
+                    return r
+                _put64(queue, n, ((depth + 1) << 32) | y)
+                n += 1
+        if n > 512:
+            return 2 * depth + 1
+    return 2 * top
+
+
+@_kernel
+def _intern_nodes(h, first, last):
+    """Return the node set of ``X_EXITS[first:last]`` (sorted), without their accept sets; GROW possible."""
+    exits = _view(h, X_EXITS)
+    n = last - first
+    r = _room(h, BUF_NODES, n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_NODES)
+    for i in range(n):
+        _put64(buf, i, _get64(exits, first + i) & LOW40)
+    return _intern(h, T_OFF, buf, n)
+
+
+@_far
+def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
+    """Write a new entry from X_TOKENS, a slice layer and groups already in GROUPS; return its id.
+
+    Groups of the exits in X_EXITS are made first, behind the ``n_groups`` given.
+    """
+    words = _header(h, S_WORDS)
+    exits = _view(h, X_EXITS)
+    groups = _view(h, GROUPS)
+    if n_exits > 0:
+        _sort_at(h, exits[0], n_exits, _view(h, X_MERGE)[0])
+        i = 0
+        while i < n_exits:
+            a = _get64(exits, i) >> 40
+            j = i + 1
+            while j < n_exits and _get64(exits, j) >> 40 == a:
+                j += 1
+            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            if r == 0:
+                r = _intern_nodes(h, i, j)
+            if r < 0:
+                return r
+            _put64(groups, 2 * (g0 + n_groups), a)
+            _put64(groups, 2 * (g0 + n_groups) + 1, r)
+            n_groups += 1
+            i = j
+    count = _header(h, USED + E_ATTR)
+    r = _room(h, E_ATTR, (count + 1) * E_STRIDE)
+    if r == 0:
+        r = _slot_room(h, ENTRY, 2)
+    if r < 0:
+        return r
+    attr = _view(h, E_ATTR)
+    tokens = _view(h, X_TOKENS)
+    o = count * E_STRIDE
+    kind = SPARSE if layer == 0 else LAYER
+    dense = layer
+    kept = n_tokens
+    t0 = _header(h, USED + TOKENS)
+    if n_tokens > _header(h, S_SPARSE):
+        kind = DENSE
+        dense = _header(h, USED + E_MASK)
+        r = _room(h, E_MASK, (dense + 1) * words)
+        if r < 0:
+            return r
+        mask = _view(h, E_MASK)
+        m0 = dense * words
+        if layer > 0:
+            layers = _view(h, LAYERS)
+            for k in range(words):
+                _put32(mask, m0 + k, _get32(layers, layer * words + k))
+        else:
+            for k in range(words):
+                _put32(mask, m0 + k, 0)
+        for i in range(n_tokens):
+            t = _get32(tokens, i)
+            k = m0 + (t >> 5)
+            _put32(mask, k, _get32(mask, k) | (1 << (t & 31)))
+        _set_header(h, USED + E_MASK, dense + 1)
+        kept = 0
+    else:
+        r = _room(h, TOKENS, t0 + n_tokens)
+        if r < 0:
+            return r
+        pool = _view(h, TOKENS)
+        for i in range(n_tokens):
+            _put32(pool, t0 + i, _get32(tokens, i))
+        _set_header(h, USED + TOKENS, t0 + n_tokens)
+    _put64(attr, o + E_KIND, kind)
+    _put64(attr, o + E_TOK_OFF, t0)
+    _put64(attr, o + E_TOK_N, kept)
+    _put64(attr, o + E_DENSE, dense)
+    _put64(attr, o + E_GROUP_OFF, g0)
+    _put64(attr, o + E_GROUP_N, n_groups)
+    _put64(attr, o + E_STAMP, 0)
+    _put64(attr, o + E_COST, kept + (0 if kind == SPARSE else 400))
+    _set_header(h, USED + GROUPS, g0 + n_groups)
+    _set_header(h, USED + E_ATTR, count + 1)
+    memo = _view(h, ENTRY)
+    x = _slot(memo, 2, key)
+    _put64(memo, 2 * x, key)
+    _put64(memo, 2 * x + 1, count)
+    _set_header(h, USED + ENTRY, _header(h, USED + ENTRY) + 1)
+    return count
+
+
+@_far
+def _entry_whole(h, t, l):
+    """Return the entry of ``(t, l)`` by walking all of ``t`` with all of ``l``."""
+    memo = _view(h, ENTRY)
+    key = (t << 32) | l
+    x = _slot(memo, 2, key)
+    if _get64(memo, 2 * x) == key:
+        return _get64(memo, 2 * x + 1)
+    layer = 0
+    if t > 0:
+        n_tokens, n_exits = _walk_set(h, t, l)
+        if n_tokens < 0:
+            return n_tokens
+    else:
+        r = _slice_layer(h, l)
+        if r < 0:
+            return r
+        layer = r >> 1
+        walk_buckets = r & 1
+        base = _view(h, TRIE_BASE)
+        size = _view(h, TRIE_SIZE)
+        most = _view(h, BUCKET_MAX)
+        n_tokens = 0
+        n_exits = 0
+        for k in range(_header(h, S_TRIES)):
+            if k > 0 and (walk_buckets == 0 or _get64(most, k - 1) <= layer):
+                continue
+            _put64(_view(h, X_STACK), 0, l)
+            b = _get64(base, k)
+            n_tokens, n_exits = _walk_range(h, b, b + _get64(size, k), 0, n_tokens, n_exits)
+            if n_tokens < 0:
+                return n_tokens
+    r = _work(h, 10 + (n_tokens + n_exits) // 16)
+    if r < 0:
+        return r
+    return _store_entry(h, key, n_tokens, n_exits, layer, _header(h, USED + GROUPS), 0)
+
+
+@_kernel
+def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
+    """Walk only where two terminals are alive together: mark children of such states, collect exits there."""
+    nodes = _view(h, NODES)
+    class_of = _view(h, CLASS_OF)
+    row = _view(h, L_ROW)
+    attr = _view(h, L_ATTR)
+    follow = _view(h, A_ATTR)
+    stack = _view(h, X_STACK)
+    exits = _view(h, X_EXITS)
+    mark = _view(h, X_MARK)
+    classes = _header(h, S_CLASSES)
+    i = first
+    while i < last:
+        w = _get64(nodes, i)
+        depth = (w >> 8) & 0xFFFF
+        above = _get64(stack, depth - 1)
+        c = _get8(class_of, w & 255)
+        l = _get32(row, above * classes + c)
+        if l == UNFILLED:
+            l = _fill(h, above, c)
+            if l <= GROW:
+                return l, n_marked
+        if depth > depth0 + 1:
+            _put64(mark, i, stamp)
+            n_marked += 1
+            a = _get32(attr, above * L_STRIDE + L_ACC)
+            if (
+                a >= 0
+                and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
+                and _get32(follow, 2 * a) != 0
+            ):
+                _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
+                n_exits += 1
+        if l >= 0 and _get32(attr, l * L_STRIDE + L_PURE) == -1:
+            _put64(stack, depth, l)
+            i += 1
+        else:
+            i += w >> 24
+    return n_exits, n_marked
+
+
+@_far
+def _entry(h, t, l):
+    """Return the entry of ``(t, l)``: for several terminals and a large ``t``, put together per terminal.
+
+    Tokens are the union over the terminals. Exits are those of each terminal alone, except below trie nodes
+    whose state mixes terminals, where priorities and greed of the whole state decide (`_walk_mixed`).
+    """
+    attr = _view(h, L_ATTR)
+    memo = _view(h, ENTRY)
+    key = (t << 32) | l
+    x = _slot(memo, 2, key)
+    if _get64(memo, 2 * x) == key:
+        return _get64(memo, 2 * x + 1)
+    if _get32(attr, l * L_STRIDE + L_PURE) != -1 or _header(h, S_USE_SPLIT) == 0:
+        return _entry_whole(h, t, l)
+    nodes = _view(h, NODES)
+    t_off = _view(h, T_OFF)
+    t_pool = _view(h, T_POOL)
+    if t > 0:
+        size = 0
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            size += _get64(nodes, _get64(t_pool, i) & LOW32) >> 24
+        if size < _header(h, S_SPLIT_SIZE):
+            return _entry_whole(h, t, l)
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    first = _get64(off, l)
+    n = _get64(off, l + 1) - first
+    parts = _view(h, BUF_CONFIG)
+    # Terminal by terminal; values are few, so the double loop is cheaper than sorting.
+    n_parts = 0
+    for i in range(n):
+        owner = _terminal_of(h, _get64(pool, first + i))
+        if owner < 0:
+            continue
+        is_first = True
+        for j in range(i):
+            if _terminal_of(h, _get64(pool, first + j)) == owner:
+                is_first = False
+                break
+        if not is_first:
+            continue
+        buf = _view(h, BUF_LEXER)
+        r = _room(h, BUF_LEXER, n)
+        if r < 0:
+            return r
+        m = 0
+        for j in range(i, n):
+            v = _get64(pool, first + j)
+            if _terminal_of(h, v) == owner:
+                _put64(buf, m, v)
+                m += 1
+        alone = _lexer_intern(h, BUF_LEXER, m)
+        if alone >= 0:
+            alone = _canonical(h, alone)
+        if alone < 0:
+            return alone
+        r = _room(h, BUF_CONFIG, n_parts + 1)
+        if r < 0:
+            return r
+        _put64(parts, n_parts, alone)
+        n_parts += 1
+    for i in range(n_parts):
+        r = _entry_whole(h, t, _get64(parts, i))
+        if r < 0:
+            return r
+        _put64(parts, i, r)
+    stack = _view(h, X_STACK)
+    class_of = _view(h, CLASS_OF)
+    mark = _view(h, X_MARK)
+    # Marks live in scratch shared by many specs: the slot behind the nodes holds the last stamp used there.
+    last_mark = mark[1] - 1
+    stamp = _get64(mark, last_mark) + 1
+    _put64(mark, last_mark, stamp)
+    n_exits = 0
+    n_marked = 0
+    if t == 0:
+        base = _view(h, TRIE_BASE)
+        sizes = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            _put64(stack, 0, l)
+            b = _get64(base, k)
+            n_exits, n_marked = _walk_mixed(h, b, b + _get64(sizes, k), 0, n_exits, stamp, n_marked)
+            if n_exits < 0:
+                return n_exits
+    else:
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            s = _lexer_step(h, l, _get8(class_of, _get64(t_pool, i) >> 32))
+            if s <= GROW:
+                return s
+            if s >= 0 and _get32(attr, s * L_STRIDE + L_PURE) == -1:
+                y = _get64(t_pool, i) & LOW32
+                w = _get64(nodes, y)
+                if w >> 24 > 1:
+                    depth = (w >> 8) & 0xFFFF
+                    _put64(stack, depth, s)
+                    n_exits, n_marked = _walk_mixed(
+                        h, y + 1, y + (w >> 24), depth - 1, n_exits, stamp, n_marked
+                    )
+                    if n_exits < 0:
+                        return n_exits
+    # Tokens: the union, as a list if it stays sparse.
+    entries = _view(h, E_ATTR)
+    sparse_pool = _view(h, TOKENS)
+    tokens = _view(h, X_TOKENS)
+    n_tokens = 0
+    layer = 0
+    words = _header(h, S_WORDS)
+    n_dense = 0
+    for i in range(n_parts):
+        o = _get64(parts, i) * E_STRIDE
+        kind = _get64(entries, o + E_KIND)
+        if kind == LAYER:
+            layer = max(layer, _get64(entries, o + E_DENSE))
+        elif kind == DENSE:
+            n_dense += 1
+    limit = _view(h, X_TOKENS)[1]
+    is_full = n_dense > 0
+    if not is_full:
+        for i in range(n_parts):
+            o = _get64(parts, i) * E_STRIDE
+            n_here = _get64(entries, o + E_TOK_N)
+            if n_tokens + n_here > limit or n_tokens + n_here > _header(h, S_SPARSE):
+                is_full = True
+                break
+            for k in range(n_here):
+                _put32(tokens, n_tokens, _get32(sparse_pool, _get64(entries, o + E_TOK_OFF) + k))
+                n_tokens += 1
+    g0 = _header(h, USED + GROUPS)
+    n_groups = 0
+    groups = _view(h, GROUPS)
+    exits = _view(h, X_EXITS)
+    merge = _view(h, X_MERGE)
+    for i in range(n_parts):
+        o = _get64(parts, i) * E_STRIDE
+        for g in range(_get64(entries, o + E_GROUP_N)):
+            source = _get64(entries, o + E_GROUP_OFF) + g
+            t1 = _get64(groups, 2 * source + 1)
+            is_hit = False
+            if n_marked > 0:
+                for k in range(_get64(t_off, t1), _get64(t_off, t1 + 1)):
+                    if _get64(mark, _get64(t_pool, k) & LOW32) == stamp:
+                        is_hit = True
+                        break
+            if is_hit:
+                m = 0
+                r = _room(h, BUF_NODES, _get64(t_off, t1 + 1) - _get64(t_off, t1))
+                if r < 0:
+                    return r
+                buf = _view(h, BUF_NODES)
+                for k in range(_get64(t_off, t1), _get64(t_off, t1 + 1)):
+                    v = _get64(t_pool, k)
+                    if _get64(mark, v & LOW32) != stamp:
+                        _put64(buf, m, v)
+                        m += 1
+                if m == 0:
+                    continue
+                t1 = _intern(h, T_OFF, buf, m)
+                if t1 < 0:
+                    return t1
+            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            if r < 0:
+                return r
+            _put64(groups, 2 * (g0 + n_groups), _get64(groups, 2 * source))
+            _put64(groups, 2 * (g0 + n_groups) + 1, t1)
+            n_groups += 1
+    if not is_full:
+        return _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups)
+    dense = _header(h, USED + E_MASK)
+    r = _room(h, E_MASK, (dense + 1) * words)
+    if r < 0:
+        return r
+    mask = _view(h, E_MASK)
+    e = _store_entry(h, key, 0, n_exits, 0, g0, n_groups)
+    if e < 0:
+        return e
+    for k in range(words):
+        _put32(mask, dense * words + k, 0)
+    for i in range(n_parts):
+        _or_entry(h, _get64(parts, i), (mask[0] + 4 * dense * words, words))
+    _set_header(h, USED + E_MASK, dense + 1)
+    o = e * E_STRIDE
+    _put64(entries, o + E_KIND, DENSE)
+    _put64(entries, o + E_DENSE, dense)
+    _put64(entries, o + E_COST, 400)
+    return e
+
+
+@_kernel
+def _or_entry(h, e, out):
+    """OR the tokens of entry ``e`` into the words ``out``."""
+    attr = _view(h, E_ATTR)
+    words = _header(h, S_WORDS)
+    o = e * E_STRIDE
+    kind = _get64(attr, o + E_KIND)
+    if kind != SPARSE:
+        table = _view(h, LAYERS) if kind == LAYER else _view(h, E_MASK)
+        m0 = _get64(attr, o + E_DENSE) * words
+        for k in range(words):
+            _put32(out, k, _get32(out, k) | _get32(table, m0 + k))
+    tokens = _view(h, TOKENS)
+    t0 = _get64(attr, o + E_TOK_OFF)
+    for i in range(t0, t0 + _get64(attr, o + E_TOK_N)):
+        t = _get32(tokens, i)
+        k = t >> 5
+        _put32(out, k, _get32(out, k) | (1 << (t & 31)))
+
+
+# ------------------------------------------------------------------------------------------ masks
+
+
+@_kernel
+def _push_result(h, e):
+    n = _header(h, USED + RESULT)
+    r = _room(h, RESULT, n + 1)
+    if r < 0:
+        return r
+    _put64(_view(h, RESULT), n, e)
+    _set_header(h, USED + RESULT, n + 1)
+    return 0
+
+
+@_far
+def _list_intern(h, first):
+    """Intern the entries ``RESULT[first:]`` as a list and cut RESULT back to ``first`` plus that list."""
+    result = _view(h, RESULT)
+    n = _header(h, USED + RESULT) - first
+    r = _room(h, RESULT, first + 2 * n + 1)
+    if r < 0:
+        return r
+    part = (result[0] + 8 * first, result[1] - first)
+    _sort_at(h, part[0], n, part[0] + 8 * n)
+    m = 0
+    for i in range(n):
+        v = _get64(part, i)
+        if m == 0 or v != _get64(part, m - 1):
+            _put64(part, m, v)
+            m += 1
+    count = _header(h, USED + V_OFF)
+    r = _room(h, V_ATTR, 2 * count + 2)
+    if r < 0:
+        return r
+    v = _intern(h, V_OFF, part, m)
+    if v < 0:
+        return v
+    _set_header(h, USED + RESULT, first + m)
+    if v == count:
+        entries = _view(h, E_ATTR)
+        cost = 0
+        for i in range(m):
+            cost += _get64(entries, _get64(part, i) * E_STRIDE + E_COST)
+        _put32(_view(h, V_ATTR), 2 * v, -1)
+        _put32(_view(h, V_ATTR), 2 * v + 1, min(cost, 1 << 30))
+    return v
+
+
+@_kernel
+def _append_list(h, v):
+    """Append the entries of list ``v`` to RESULT."""
+    off = _view(h, V_OFF)
+    pool = _view(h, V_POOL)
+    n = _header(h, USED + RESULT)
+    first = _get64(off, v)
+    last = _get64(off, v + 1)
+    r = _room(h, RESULT, n + last - first)
+    if r < 0:
+        return r
+    result = _view(h, RESULT)
+    for i in range(first, last):
+        _put64(result, n + i - first, _get64(pool, i))
+    _set_header(h, USED + RESULT, n + last - first)
+    return 0
+
+
+@_kernel
+def _template_key(h, p):
+    attr = _view(h, P_ATTR)
+    return (_get32(attr, 4 * p) << 2) | _get32(attr, 4 * p + 1)
+
+
+@_far
+def _without_continuations(h, t, l):
+    """Return node set ``t`` without the nodes whose first byte continues the greedy lexeme ``l``; -1 if none."""
+    exits = _view(h, X_EXITS)
+    class_of = _view(h, CLASS_OF)
+    nodes = _view(h, NODES)
+    n = 0
+    if t > 0:
+        off = _view(h, T_OFF)
+        pool = _view(h, T_POOL)
+        for i in range(_get64(off, t), _get64(off, t + 1)):
+            v = _get64(pool, i)
+            s = _lexer_step(h, l, _get8(class_of, v >> 32))
+            if s <= GROW:
+                return s
+            if s < 0:
+                _put64(exits, n, v)
+                n += 1
+    else:
+        base = _view(h, TRIE_BASE)
+        size = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            i = _get64(base, k)
+            end = i + _get64(size, k)
+            while i < end:
+                w = _get64(nodes, i)
+                s = _lexer_step(h, l, _get8(class_of, w & 255))
+                if s <= GROW:
+                    return s
+                if s < 0:
+                    _put64(exits, n, ((w & 255) << 32) | i)
+                    n += 1
+                i += w >> 24
+        _sort_at(h, exits[0], n, _view(h, X_MERGE)[0])
+    if n == 0:
+        return DEAD
+    return _intern_nodes(h, 0, n)
+
+
+@_far
+def _visit(h, t, p, l, depth):
+    """Collect the entries reached from node set ``t`` in configuration ``(p, l)`` into RESULT.
+
+    Returns the lowest index of the path whose state a completion reached (large if none): a result that stays
+    inside is *closed*, depends on the template of ``p`` alone, and is remembered under it. -1: outside.
+    """
+    r = _room(h, PATH, depth + 1)
+    if r == 0:
+        r = _work(h, 1)
+    if r < 0:
+        return r
+    path = _view(h, PATH)
+    states = _view(h, P_ATTR)
+    _put64(path, depth, _get32(states, 4 * p + 2))
+    canonical = _canonical(h, l)
+    if canonical < 0:
+        return canonical
+    e = _entry(h, t, canonical)
+    if e < 0:
+        return e
+    r = _push_result(h, e)
+    if r < 0:
+        return r
+    low = 1 << 30
+    lex = _view(h, L_ATTR)
+    entries = _view(h, E_ATTR)
+    groups = _view(h, GROUPS)
+    here = _get32(lex, l * L_STRIDE + L_ACC)
+    if here >= 0 and _get32(_view(h, A_ATTR), 2 * here) == 0:
+        here = -1
+    g0 = _get64(entries, e * E_STRIDE + E_GROUP_OFF)
+    n_groups = _get64(entries, e * E_STRIDE + E_GROUP_N)
+    tsteps = _view(h, TSTEP)
+    steps = _view(h, STEP)
+    visits = _view(h, VISIT)
+    reached = _view(h, TO_POOL)
+    use_visits = _header(h, S_USE_VISITS)
+    for g in range(g0 - (1 if here >= 0 else 0), g0 + n_groups):
+        if g < g0:
+            a = here
+            t1 = t
+        else:
+            a = _get64(groups, 2 * g)
+            t1 = _get64(groups, 2 * g + 1)
+        key = (_template_key(h, p) << 24) | a
+        x = _slot(tsteps, 2, key)
+        if use_visits != 0 and g >= g0 and _get64(tsteps, 2 * x) == key:
+            z = _get64(tsteps, 2 * x + 1)
+            if z < 0:
+                continue
+            visit_key = (t1 << 32) | z
+            y = _slot(visits, 2, visit_key)
+            if _get64(visits, 2 * y) == visit_key and _get64(visits, 2 * y + 1) >= 0:
+                r = _append_list(h, _get64(visits, 2 * y + 1))
+                if r < 0:
+                    return r
+                continue
+        p1 = _parser_go(h, p, a)
+        if p1 <= GROW:
+            return p1
+        w = _get64(steps, 3 * _header(h, S_MARK) + 2)
+        n_reached = w & 0xFFFFF
+        for i in range(w >> 20, (w >> 20) + n_reached):
+            origin = _get64(reached, i)
+            j = depth - 1
+            while j >= 0 and _get64(path, j) != origin:
+                j -= 1
+            low = min(low, j)
+        if n_reached == 0 and use_visits != 0 and _get64(tsteps, 2 * x) != key:
+            r = _slot_room(h, TSTEP, 2)
+            if r < 0:
+                return r
+            _put64(tsteps, 2 * x, key)
+            _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _template_key(h, p1))
+            _set_header(h, USED + TSTEP, _header(h, USED + TSTEP) + 1)
+        if p1 < 0:
+            continue
+        l0 = _start_lexer(h, p1)
+        if l0 <= GROW:
+            return l0
+        if l0 < 0:
+            continue
+        if g < g0 and _get32(lex, l * L_STRIDE + L_GREEDY) != 0:
+            t1 = _without_continuations(h, t, l)
+            if t1 <= GROW:
+                return t1
+            if t1 < 0:
+                continue
+        visit_key = (t1 << 32) | _template_key(h, p1)
+        y = _slot(visits, 2, visit_key)
+        is_open = False
+        if use_visits != 0 and _get64(visits, 2 * y) == visit_key:
+            if _get64(visits, 2 * y + 1) >= 0:
+                r = _append_list(h, _get64(visits, 2 * y + 1))
+                if r < 0:
+                    return r
+                continue
+            is_open = True
+        # An equal visit that was open has put all its tokens into this mask already.
+        r = _room(h, OPEN_SLOTS, _header(h, USED + OPEN_SLOTS) + 1)
+        if r == 0:
+            r = _slot_room(h, OPEN, 1)
+        if r < 0:
+            return r
+        memo = _view(h, OPEN)
+        open_key = (t1 << 32) | p1
+        s = _slot(memo, 1, open_key)
+        if _get64(memo, s) == open_key:
+            low = -1
+            continue
+        n_result = _header(h, USED + RESULT)
+        deep = _visit(h, t1, p1, l0, depth + 1)
+        if deep <= GROW:
+            return deep
+        if deep < depth + 1:
+            s = _slot(memo, 1, open_key)
+            if _get64(memo, s) != open_key:
+                r = _slot_room(h, OPEN, 1)
+                if r == 0:
+                    r = _room(h, OPEN_SLOTS, _header(h, USED + OPEN_SLOTS) + 1)
+                if r < 0:
+                    return r
+                _put64(memo, s, open_key)
+                _set_header(h, USED + OPEN, _header(h, USED + OPEN) + 1)
+                n = _header(h, USED + OPEN_SLOTS)
+                _put64(_view(h, OPEN_SLOTS), n, s)
+                _set_header(h, USED + OPEN_SLOTS, n + 1)
+        if use_visits != 0 and not is_open:
+            result = -1
+            if deep >= depth + 1:
+                result = _list_intern(h, n_result)
+                if result < 0:
+                    return result
+            r = _slot_room(h, VISIT, 2)
+            if r < 0:
+                return r
+            y = _slot(visits, 2, visit_key)
+            if _get64(visits, 2 * y) != visit_key:
+                _put64(visits, 2 * y, visit_key)
+                _set_header(h, USED + VISIT, _header(h, USED + VISIT) + 1)
+            _put64(visits, 2 * y + 1, result)
+        low = min(low, deep)
+    return low
+
+
+@_kernel
+def _clear_open(h):
+    """Forget the open visits of the last mask."""
+    memo = _view(h, OPEN)
+    slots = _view(h, OPEN_SLOTS)
+    for i in range(_header(h, USED + OPEN_SLOTS)):
+        _put64(memo, _get64(slots, i), -1)
+    _set_header(h, USED + OPEN_SLOTS, 0)
+    _set_header(h, USED + OPEN, 0)
+
+
+@_far
+def _state_list(h, d):
+    """Return the list of entries whose tokens are the mask of matcher state ``d`` (end tokens apart)."""
+    attr = _view(h, D_ATTR)
+    v = _get32(attr, 4 * d)
+    if v >= 0:
+        return v
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    _clear_open(h)
+    _set_header(h, USED + RESULT, 0)
+    for i in range(_get64(off, d), _get64(off, d + 1)):
+        w = _get64(pool, i)
+        r = _visit(h, 0, w >> 32, w & LOW32, 0)
+        if r <= GROW:
+            return r
+    v = _list_intern(h, 0)
+    if v < 0:
+        return v
+    _put32(attr, 4 * d, v)
+    return v
+
+
+@_kernel
+def _assemble(h, v, out):
+    """Write the union of the entries of list ``v`` to ``out``; copy bits to ids of equal bytes."""
+    off = _view(h, V_OFF)
+    pool = _view(h, V_POOL)
+    attr = _view(h, E_ATTR)
+    words = _header(h, S_WORDS)
+    first = _get64(off, v)
+    last = _get64(off, v + 1)
+    # Start from a copy of one dense part rather than from zeros.
+    copied = -1
+    for i in range(first, last):
+        o = _get64(pool, i) * E_STRIDE
+        kind = _get64(attr, o + E_KIND)
+        if kind != SPARSE:
+            table = _view(h, LAYERS) if kind == LAYER else _view(h, E_MASK)
+            m0 = _get64(attr, o + E_DENSE) * words
+            for k in range(words):
+                _put32(out, k, _get32(table, m0 + k))
+            copied = i
+            break
+    if copied < 0:
+        for k in range(words):
+            _put32(out, k, 0)
+    tokens = _view(h, TOKENS)
+    for i in range(first, last):
+        e = _get64(pool, i)
+        if i != copied:
+            _or_entry(h, e, out)
+            continue
+        t0 = _get64(attr, e * E_STRIDE + E_TOK_OFF)
+        for j in range(t0, t0 + _get64(attr, e * E_STRIDE + E_TOK_N)):
+            t = _get32(tokens, j)
+            k = t >> 5
+            _put32(out, k, _get32(out, k) | (1 << (t & 31)))
+    same = _view(h, DUPLICATES)
+    for i in range(_header(h, USED + DUPLICATES)):
+        t = _get32(same, 2 * i)
+        if (_get32(out, t >> 5) >> (t & 31)) & 1:
+            t = _get32(same, 2 * i + 1)
+            _put32(out, t >> 5, _get32(out, t >> 5) | (1 << (t & 31)))
+
+
+@_far
+def _remember_mask(h, v, address):
+    """Keep a copy of the mask of list ``v`` at ``address``; make room by the clock algorithm at the limit."""
+    words = _header(h, S_WORDS)
+    out = (address, words)
+    n = _header(h, USED + MASKS)
+    owner = _view(h, MASK_OWNER)
+    attr = _view(h, V_ATTR)
+    slot = n
+    if n < _header(h, S_MASK_SLOTS):
+        r = _room(h, MASKS, (n + 1) * words)
+        if r == 0:
+            r = _room(h, MASK_OWNER, 2 * n + 2)
+        if r < 0:
+            return r
+        _set_header(h, USED + MASKS, n + 1)
+    else:
+        hand = _header(h, S_MASK_HAND)
+        while _get32(owner, 2 * hand + 1) != 0:
+            _put32(owner, 2 * hand + 1, 0)
+            hand = (hand + 1) % n
+        slot = hand
+        _set_header(h, S_MASK_HAND, (hand + 1) % n)
+        _put32(attr, 2 * _get32(owner, 2 * slot), -1)
+    masks = _view(h, MASKS)
+    for k in range(words):
+        _put32(masks, slot * words + k, _get32(out, k))
+    _put32(owner, 2 * slot, v)
+    _put32(owner, 2 * slot + 1, 1)
+    _put32(attr, 2 * v, slot)
+    return 0
+
+
+@_far
+def _fill_quick(h, d, address):
+    """Write the mask of ``d`` if its entries are known: 1, else 0."""
+    v = _get32(_view(h, D_ATTR), 4 * d)
+    accepting = _get32(_view(h, D_ATTR), 4 * d + 1)
+    if v < 0 or accepting < 0:
+        return 0
+    words = _header(h, S_WORDS)
+    out = (address, words)
+    slot = _get32(_view(h, V_ATTR), 2 * v)
+    if slot >= 0:
+        masks = _view(h, MASKS)
+        for k in range(words):
+            _put32(out, k, _get32(masks, slot * words + k))
+        _put32(_view(h, MASK_OWNER), 2 * slot + 1, 1)
+    else:
+        _assemble(h, v, out)
+        if _get32(_view(h, V_ATTR), 2 * v + 1) > 800 and _header(h, S_USE_MEMO) != 0:
+            r = _remember_mask(h, v, address)
+            if r < 0:
+                return r
+    if accepting == 1:
+        eos = _view(h, EOS)
+        for i in range(_header(h, USED + EOS)):
+            t = _get32(eos, i)
+            _put32(out, t >> 5, _get32(out, t >> 5) | (1 << (t & 31)))
+    return 1
+
+
+@_kernel
+def _fill_mask(h, d, address):
+    """Write the mask of ``d`` at ``address``: ``n_words`` int32. Returns 1, or GROW, TICK, LIMIT."""
+    v = _state_list(h, d)
+    if v < 0:
+        return v
+    r = _state_accepting(h, d)
+    if r < 0:
+        return r
+    return _fill_quick(h, d, address)
+
+
+@_kernel
+def _advance_bytes(h, d, address, n, count_address):
+    """Step over ``n`` bytes at ``address``; return the state or DEAD.
+
+    The number of bytes that could be read goes to ``count_address``.
+    """
+    class_of = _view(h, CLASS_OF)
+    data = (address, n)
+    count = (count_address, 1)
+    for i in range(n):
+        r = _state_step(h, d, _get8(class_of, _get8(data, i)))
+        if r < 0:
+            _put64(count, 0, i)
+            return r
+        d = r
+    _put64(count, 0, n)
+    return d
+
+
+@_kernel
+def _advance_token(h, d, token):
+    """Step over the bytes of a token; return the state or DEAD (also for ids without bytes)."""
+    off = _view(h, TOKEN_OFF)
+    data = _view(h, TOKEN_DATA)
+    class_of = _view(h, CLASS_OF)
+    first = _get64(off, token)
+    last = _get64(off, token + 1)
+    if first == last:
+        return DEAD
+    for i in range(first, last):
+        d = _state_step(h, d, _get8(class_of, _get8(data, i)))
+        if d < 0:
+            return d
+    return d
+
+
+@_kernel
+def _start(h):
+    """Return the first matcher state."""
+    flags = 0
+    if _header(h, S_LEADING) == 0:
+        flags |= P_NO_IGNORED
+    if _header(h, S_START_NULLABLE) != 0:
+        flags |= P_ACCEPTING
+    r = _room(h, BUF_KERNEL, 2)
+    if r == 0:
+        r = _room(h, BUF_CONFIG, 2)
+    if r < 0:
+        return r
+    # Dotted state 0 starts the augmented rule; origin -1 is stored as 0.
+    _put64(_view(h, BUF_KERNEL), 0, 0)
+    p = _parser_intern(h, 1, flags, -1)
+    if p < 0:
+        return p
+    l = _start_lexer(h, p)
+    if l < 0:
+        return l
+    _put64(_view(h, BUF_CONFIG), 0, (p << 32) | l)
+    return _configuration_intern(h, 1)
+
+
+@_kernel
+def _live_classes(h, d, address):
+    """Write 1 at ``address + c`` (int32 each) for every byte class that keeps ``d`` alive."""
+    classes = _header(h, S_CLASSES)
+    out = (address, classes)
+    for c in range(classes):
+        r = _state_step(h, d, c)
+        if r <= GROW:
+            return r
+        _put32(out, c, 1 if r >= 0 else 0)
+    return 0
+
+
+@_far
+def _forced_bytes(h, d, address, most, count_address):
+    """Append forced bytes (int32 each) at ``address`` while exactly one byte can come and the text can't end.
+
+    Returns the state after them; their number goes to ``count_address``.
+    """
+    classes = _header(h, S_CLASSES)
+    class_byte = _view(h, CLASS_BYTE)
+    row = _view(h, D_ROW)
+    out = (address, most)
+    count = (count_address, 1)
+    n = 0
+    while n < most:
+        r = _state_accepting(h, d)
+        if r <= GROW:
+            return r
+        if r == 1:
+            break
+        only = -1
+        n_alive = 0
+        for c in range(classes):
+            r = _get32(row, d * classes + c)
+            if r == UNFILLED:
+                r = _state_fill(h, d, c)
+                if r <= GROW:
+                    return r
+            if r >= 0:
+                n_alive += 1
+                only = c
+                if n_alive > 1:
+                    break
+        if n_alive != 1 or _get32(class_byte, only) < 0:
+            break
+        _put32(out, n, _get32(class_byte, only))
+        n += 1
+        d = _get32(row, d * classes + only)
+    _put64(count, 0, n)
+    return d
+
+
+@_far
+def _set_starts(h, terminal, address, n):
+    """Make the element of a Boolean terminal: literals are ``lexer state << 1 | sign``; return its value.
+
+    -1 if its language is empty.
+    """
+    literals = (address, n)
+    buf = _view(h, BUF_ELEMENT)
+    count = _header(h, USED + EL_OFF)
+    r = _room(h, BUF_ELEMENT, n + 1)
+    if r == 0:
+        r = _room(h, EL_ATTR, (count + 1) * 3)
+    if r < 0:
+        return r
+    _put64(buf, 0, terminal)
+    for i in range(n):
+        _put64(buf, i + 1, _get64(literals, i))
+    e = _intern(h, EL_OFF, buf, n + 1)
+    if e < 0:
+        return e
+    if e == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * e, 1 if n == 1 and _get64(literals, 0) & 1 == 0 else 0)
+        _put64(attr, 3 * e + 1, -1)
+        _put64(attr, 3 * e + 2, 0)
+    r = _element_alive(h, e)
+    if r <= GROW:
+        return r
+    if r == 0:
+        return DEAD
+    return _header(h, S_POSITIONS) + e
+
+
+@_kernel
+def _make_lexer(h, address, n):
+    """Return the lexer state of the ``n`` values at ``address``."""
+    values = (address, n)
+    r = _room(h, BUF_LEXER, n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_LEXER)
+    for i in range(n):
+        _put64(buf, i, _get64(values, i))
+    return _lexer_intern(h, BUF_LEXER, n)
+
+
+# ------------------------------------------------------------------------------------------ entry points
+
+(
+    OP_ADVANCE_TOKEN,
+    OP_FILL_QUICK,
+    OP_FILL_MASK,
+    OP_ACCEPTING,
+    OP_START,
+    OP_ADVANCE_BYTES,
+    OP_LIVE_CLASSES,
+    OP_FORCED_BYTES,
+    OP_SET_STARTS,
+    OP_MAKE_LEXER,
+) = range(10)
+
+
+@_entry_point(types.int64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
+def run(op, h, a, b, c, d):
+    """Run one operation on the arena whose header lies at ``h``; the meaning of the rest depends on ``op``.
+
+    One entry point, so that each helper is compiled and stored once.
+    """
+    if op == OP_ADVANCE_TOKEN:
+        return _advance_token(h, a, b)
+    if op == OP_FILL_QUICK:
+        return _fill_quick(h, a, b)
+    if op == OP_FILL_MASK:
+        return _fill_mask(h, a, b)
+    if op == OP_ACCEPTING:
+        return _state_accepting(h, a)
+    if op == OP_START:
+        return _start(h)
+    if op == OP_ADVANCE_BYTES:
+        return _advance_bytes(h, a, b, c, d)
+    if op == OP_LIVE_CLASSES:
+        return _live_classes(h, a, b)
+    if op == OP_FORCED_BYTES:
+        return _forced_bytes(h, a, b, c, d)
+    if op == OP_SET_STARTS:
+        return _set_starts(h, a, b, c)
+    return _make_lexer(h, a, b)
+
+
+@_entry_point(types.none(types.int64, types.int64, types.int64, types.int64, types.int64))
+def rehash_sets(off, pool, n, slots, n_slots):
+    """Fill an empty hash of interned sets: ``n`` sets at ``off``, ``pool``; ``n_slots`` a power of two."""
+    offsets = (off, n + 1)
+    for i in range(n):
+        o = _get64(offsets, i)
+        size = _get64(offsets, i + 1) - o
+        x = _hash_of((pool + 8 * o, size), size) & (n_slots - 1)
+        while _get32((slots, n_slots), x) >= 0:
+            x = (x + 1) & (n_slots - 1)
+        _put32((slots, n_slots), x, i)
+
+
+@_entry_point(types.none(types.int64, types.int64, types.int64, types.int64, types.int64))
+def rehash_memo(old, n_old, new, n_new, stride):
+    """Move the keys of a memo of ``n_old`` slots into an empty one of ``n_new`` (a power of two)."""
+    source = (old, n_old * stride)
+    target = (new, n_new * stride)
+    for i in range(n_old):
+        key = _get64(source, i * stride)
+        if key >= 0:
+            x = _slot(target, stride, key)
+            for k in range(stride):
+                _put64(target, x * stride + k, _get64(source, i * stride + k))
+
+
+@_entry_point(types.none(types.int64, types.int64, types.int64, types.int64))
+def fill_many(calls, n, first, stride):
+    """Fill masks of a batch from remembered entries.
+
+    Parameters
+    ----------
+    calls : address of (3, n) int64
+        Row 0: addresses of headers; row 1: matcher states, -1 for an empty mask; row 2, written: 1 where
+        the mask was filled, 0 where it must be computed.
+    n : int
+    first, stride : int
+        Address of the first mask, and bytes from one to the next.
+    """
+    table = (calls, 3 * n)
+    for i in range(n):
+        h = _get64(table, i)
+        d = _get64(table, n + i)
+        if d < 0:
+            words = _header(h, S_WORDS)
+            out = (first + i * stride, words)
+            for k in range(words):
+                _put32(out, k, 0)
+            _put64(table, 2 * n + i, 1)
+            continue
+        r = _fill_quick(h, d, first + i * stride)
+        _put64(table, 2 * n + i, 1 if r == 1 else 0)
+
+
+_COMPILED = []
+
+
+def load(progress=None):
+    """Compile all kernels, or load them from Numba's disk cache; at once in later calls.
+
+    Parameters
+    ----------
+    progress : callable or None
+        Called as ``progress(done, total)`` after each of them.
+
+    Returns
+    -------
+    list of int
+        Addresses of the far functions, in the order of the header's slots from ``S_FAR`` on.
+    """
+    total = len(ENTRY_POINTS) + len(FAR_FUNCTIONS)
+    done = 0
+    for dispatcher, signature in ENTRY_POINTS:
+        if not dispatcher.signatures:
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        done += 1
+        if progress is not None:
+            progress(done, total)
+    for function in FAR_FUNCTIONS[len(_COMPILED) :]:
+        signature = types.int64(*[types.int64] * function.__code__.co_argcount)
+        _COMPILED.append(cfunc(signature, cache=True, error_model="numpy")(function))
+        if progress is not None:
+            progress(done + len(_COMPILED), total)
+    return [f.address for f in _COMPILED]

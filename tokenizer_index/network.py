@@ -1,0 +1,290 @@
+"""A grammar flattened to arrays: byte automaton of all terminals, transition network of all rules.
+
+`build_network(grammar, watch)` is independent of any tokenizer and uses no kernels.
+
+Byte automaton (the lexer)
+--------------------------
+Positions are numbered from 0; there are no empty edges. A *lexer value* is the integer
+``count << 32 | position``: positions inside a counted repeat carry the number of completed
+rounds of its body, all others carry 0. A counted repeat ``body{m,n}`` has one *hub* position and the
+positions of its body; each of them has ``count_min = m`` and ``count_max = n`` (-1: no limit).
+
+An edge from value ``(k, x)`` on byte ``b`` exists if ``edge_low <= b <= edge_high`` and its guard
+holds; it leads to position ``edge_target`` with the count its action gives:
+
+guard 0  always
+guard 1  another round may start: ``count_max[x] < 0 or k < count_max[x]`` (only on hubs)
+guard 2  the repeat may be left: ``k >= count_min[x]`` (only on hubs)
+
+action -1 (KEEP)  same count
+action -2 (INC)   ``k + 1``, but not above ``count_min[y]`` where ``count_max[y] < 0`` (y the target)
+action c >= 0     the count c
+
+A position accepts terminal ``accept[x]`` (-1: none); a hub only if also ``k >= count_min[x]``.
+Everything dead is trimmed: each position can reach acceptance.
+
+Boolean terminals (an `Intersection`) have no start positions of their own; each literal of theirs
+is a plain automaton whose positions accept the pseudo-terminal ``n_terminals`` instead. The literals
+of terminal ``t`` are rows ``literal_offsets[t] .. literal_offsets[t + 1]`` of ``literal_negative`` and
+of ``literal_start_offsets``, which points into ``literal_starts``.
+
+Transition network (the parser)
+-------------------------------
+Rules are numbered; rule 0 is the augmented start, whose only body is the grammar's start rule. Each
+rule is a deterministic automaton over terminals and rules without empty edges (nullable rules are
+inlined as alternatives); its states are *dotted states*, numbered consecutively.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.grammars.errors import SpecError
+from constrain.grammars.ir import Grammar
+from constrain.grammars.limits import Watch
+from constrain.tokenizer_index.fragment import INC, KEEP, Fragment
+from constrain.tokenizer_index.greedy import provably_greedy
+from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
+from constrain.tokenizer_index.rule_graphs import RuleGraphs
+from constrain.tokenizer_index.transition_network import Rules, flatten
+
+__all__ = ["INC", "KEEP", "Network", "build_network"]
+
+_ALL_BYTES = (1 << 256) - 1
+
+Int32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """Flat arrays of a grammar; int32 unless said otherwise. See the module text.
+
+    Parameters
+    ----------
+    edge_offsets : (n_positions + 1,)
+    edge_low, edge_high, edge_target, edge_guard, edge_action : (n_edges,)
+        ``edge_low`` and ``edge_high`` are bytes.
+    accept : (n_positions,)
+        Terminal, ``n_terminals`` for an end of a Boolean literal, or -1.
+    is_hub : (n_positions,)
+        1 on hubs.
+    count_min, count_max : (n_positions,)
+        0 and -1 outside counted repeats.
+    distance : (n_positions,)
+        Fewest bytes to acceptance, counts ignored.
+    position_terminal : (n_positions,)
+        The terminal a position belongs to.
+    start_offsets, starts : (n_terminals + 1,), (n,)
+        First positions of plain terminals (with count 0); none for Boolean terminals.
+    literal_offsets, literal_negative, literal_start_offsets, literal_starts
+        Boolean terminals, as in the module text.
+    terminal_offsets, terminal_symbol, terminal_target : (n_dotted + 1,), (n,), (n,)
+        Network edges on terminals, sorted by symbol within each dotted state.
+    rule_offsets, rule_symbol, rule_target : (n_dotted + 1,), (n,), (n,)
+        Network edges on rules.
+    is_final, rule_of : (n_dotted,)
+        End of rule; the rule of a dotted state.
+    rule_start : (n_rules,)
+        First dotted state of each rule.
+    priority, greedy, ignored : (n_terminals,)
+        ``greedy`` is set where the front end asked for it or where it provably changes nothing.
+    ignored_terminals : (n,)
+    ignored_leading, ignored_trailing, ignored_consecutive : bool
+    start_nullable : bool
+        The empty text is in the language.
+    terminal_names, terminal_pointers : tuple of str
+    rule_names : tuple of str
+    """
+
+    edge_offsets: Int32
+    edge_low: Int32
+    edge_high: Int32
+    edge_target: Int32
+    edge_guard: Int32
+    edge_action: Int32
+    accept: Int32
+    is_hub: Int32
+    count_min: Int32
+    count_max: Int32
+    distance: Int32
+    position_terminal: Int32
+    start_offsets: Int32
+    starts: Int32
+    literal_offsets: Int32
+    literal_negative: Int32
+    literal_start_offsets: Int32
+    literal_starts: Int32
+    terminal_offsets: Int32
+    terminal_symbol: Int32
+    terminal_target: Int32
+    rule_offsets: Int32
+    rule_symbol: Int32
+    rule_target: Int32
+    is_final: Int32
+    rule_of: Int32
+    rule_start: Int32
+    priority: Int32
+    greedy: Int32
+    ignored: Int32
+    ignored_terminals: Int32
+    ignored_leading: bool
+    ignored_trailing: bool
+    ignored_consecutive: bool
+    start_nullable: bool
+    terminal_names: tuple[str, ...]
+    terminal_pointers: tuple[str | None, ...]
+    rule_names: tuple[str, ...]
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions of the byte automaton."""
+        return len(self.accept)
+
+    @property
+    def n_terminals(self) -> int:
+        """Number of terminals."""
+        return len(self.priority)
+
+    @property
+    def n_dotted(self) -> int:
+        """Number of dotted states."""
+        return len(self.is_final)
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules, the augmented start among them."""
+        return len(self.rule_start)
+
+
+def build_network(grammar: Grammar, watch: Watch) -> Network:
+    """Flatten ``grammar``.
+
+    Raises
+    ------
+    EmptyLanguageError
+        No text is in the language (as far as plain terminals tell; conjunctions are judged later).
+    SpecError
+        The grammar refers to a rule or terminal that it doesn't have.
+    LimitExceededError
+        More positions, states or seconds than the limits allow.
+    """
+    n_terminals = len(grammar.terminals)
+    graphs = RuleGraphs(grammar, watch)
+    lexemes: list[Lexeme | None] = [None] * n_terminals
+    for t in graphs.used.union(grammar.ignored.terminals):
+        if not 0 <= t < n_terminals:
+            raise SpecError(f"The grammar ignores terminal {t}, but has {n_terminals} terminals.")
+        lexemes[t] = compile_terminal(grammar.terminals[t], watch)
+    rules = flatten(
+        graphs,
+        [lexeme is not None and lexeme.alive for lexeme in lexemes],
+        [lexeme is not None and lexeme.nullable for lexeme in lexemes],
+        watch,
+    )
+    kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
+    return _assemble(
+        grammar, rules, [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)], watch
+    )
+
+
+def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watch: Watch) -> Network:
+    n_terminals = len(lexemes)
+    fragments: list[Fragment] = []
+    owners: list[int] = []
+    ends: list[int] = []
+    starts: list[int] = []
+    start_offsets, literal_offsets, negative = [0], [0], []
+    literal_starts: list[int] = []
+    first, after, inner = [0] * n_terminals, [0] * n_terminals, [0] * n_terminals
+    n_positions = 0
+    for t, lexeme in enumerate(lexemes):
+        if lexeme is not None and lexeme.alive:
+            first[t] = after[t] = inner[t] = _ALL_BYTES
+            for is_negative, fragment in lexeme.literals:
+                fragments.append(fragment)
+                owners.append(t)
+                if lexeme.is_plain:
+                    ends.append(t)
+                    starts.append(n_positions)
+                else:
+                    ends.append(n_terminals)
+                    literal_starts.append(n_positions)
+                    negative.append(int(is_negative))
+                if not is_negative:
+                    first[t] &= fragment.first
+                    after[t] &= fragment.after
+                    inner[t] &= fragment.inner
+                n_positions += fragment.n_positions
+        start_offsets.append(len(starts))
+        literal_offsets.append(len(literal_starts))
+    watch.at_most("positions", n_positions, "the terminals together")
+    ignored = [t for t in grammar.ignored.terminals if first[t]]
+    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.consecutive, watch)
+    is_ignored = [0] * n_terminals
+    for t in ignored:
+        is_ignored[t] = 1
+
+    sizes = np.array([f.n_positions for f in fragments], np.int64)
+    edge_counts = np.array([f.n_edges for f in fragments], np.int64)
+    bases = np.zeros(len(fragments), np.int64)
+    np.cumsum(sizes[:-1], out=bases[1:])
+    edge_offsets = np.zeros(n_positions + 1, np.int32)
+    np.cumsum(_ints([f.degree for f in fragments]), out=edge_offsets[1:])
+    accepts = _bytes([f.accept for f in fragments])
+    return Network(
+        edge_offsets=edge_offsets,
+        edge_low=_bytes([f.low for f in fragments]),
+        edge_high=_bytes([f.high for f in fragments]),
+        edge_target=(_ints([f.target for f in fragments]) + np.repeat(bases, edge_counts)).astype(np.int32),
+        edge_guard=_bytes([f.guard for f in fragments]),
+        edge_action=_ints([f.action for f in fragments]),
+        accept=np.where(accepts, np.repeat(_array(ends), sizes), np.int32(-1)),
+        is_hub=_bytes([f.is_hub for f in fragments]),
+        count_min=_ints([f.count_min for f in fragments]),
+        count_max=_ints([f.count_max for f in fragments]),
+        distance=_ints([f.distance for f in fragments]),
+        position_terminal=np.repeat(_array(owners), sizes),
+        start_offsets=_array(start_offsets),
+        starts=_array(starts),
+        literal_offsets=_array(literal_offsets),
+        literal_negative=_array(negative),
+        literal_start_offsets=np.arange(len(literal_starts) + 1, dtype=np.int32),
+        literal_starts=_array(literal_starts),
+        terminal_offsets=_array(rules.terminal_offsets),
+        terminal_symbol=_array(rules.terminal_symbol),
+        terminal_target=_array(rules.terminal_target),
+        rule_offsets=_array(rules.rule_offsets),
+        rule_symbol=_array(rules.rule_symbol),
+        rule_target=_array(rules.rule_target),
+        is_final=_array(rules.is_final),
+        rule_of=_array(rules.rule_of),
+        rule_start=_array(rules.rule_start),
+        priority=_array([terminal.priority for terminal in grammar.terminals]),
+        greedy=_array([t.greedy or p for t, p in zip(grammar.terminals, proven, strict=True)]),
+        ignored=_array(is_ignored),
+        ignored_terminals=_array(ignored),
+        ignored_leading=grammar.ignored.leading,
+        ignored_trailing=grammar.ignored.trailing,
+        ignored_consecutive=grammar.ignored.consecutive,
+        start_nullable=rules.start_nullable,
+        terminal_names=tuple([terminal.name for terminal in grammar.terminals]),
+        terminal_pointers=tuple([terminal.pointer for terminal in grammar.terminals]),
+        rule_names=tuple(rules.rule_names),
+    )
+
+
+def _array(values: Iterable[int]) -> Int32:
+    return np.frombuffer(array("i", values).tobytes(), np.int32)
+
+
+def _ints(parts: list[bytes]) -> Int32:
+    return np.frombuffer(b"".join(parts), np.int32)
+
+
+def _bytes(parts: list[bytes]) -> Int32:
+    return np.frombuffer(b"".join(parts), np.uint8).astype(np.int32)

@@ -1,0 +1,243 @@
+"""Rules read into graphs over symbols, with empty edges.
+
+Each rule that is reachable from the start becomes a graph from its start to its one final state. A symbol
+is a number: terminal ``t`` is ``t``, rule ``r`` is ``-1 - r``. Bodies are read from the top with a stack of
+their own, never by recursion: each is given the two states between which it stands, and whether it is the
+only thing that starts in the first of them; then it may lead back there, otherwise it takes a fresh state.
+
+Rule 0 is the augmented start. A body of several symbols that is repeated often becomes a rule of its own,
+so that nested repetitions add up instead of multiplying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from constrain.grammars.errors import SpecError
+from constrain.grammars.ir import (
+    Choice,
+    Expression,
+    Grammar,
+    Repetition,
+    RuleReference,
+    Sequence,
+    StateMachine,
+    TerminalReference,
+)
+from constrain.grammars.limits import Watch
+
+# A repeated body of several symbols becomes a rule of its own if it is repeated more often.
+_COPIES = 16
+
+
+class _Task(NamedTuple):
+    """Read ``body`` from ``source`` to ``target``; ``alone``: nothing else starts in ``source``."""
+
+    body: Expression
+    source: int
+    target: int
+    alone: bool
+
+
+def reach(empty: Mapping[int, Iterable[int]], states: Iterable[int]) -> list[int]:
+    """Return the states reached from ``states`` by empty edges."""
+    order = list(states)
+    seen = set(order)
+    for source in order:  # grows while it is read
+        for target in empty.get(source, ()):
+            if target not in seen:
+                seen.add(target)
+                order.append(target)
+    return order
+
+
+class RuleGraphs:
+    """The graphs of a grammar's reachable rules.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    watch : Watch
+
+    Attributes
+    ----------
+    grammar : Grammar
+    used : set of int
+        Terminals that the reachable rules refer to.
+    names : list of str
+        Of each rule; those of helper rules need not be unique.
+    starts, finals : list of int
+        First and last state of each rule.
+    bounds : list of range
+        The states of each rule.
+    edges : list of list of (symbol, target)
+        Of each state.
+    empty : dict of int to list of int
+        Empty edges.
+    own_calls : set of (rule, state)
+        States from which a rule calls itself.
+
+    Raises
+    ------
+    SpecError
+        A rule or terminal that is referred to doesn't exist.
+    LimitExceededError
+        More states or time than allowed.
+    """
+
+    def __init__(self, grammar: Grammar, watch: Watch) -> None:
+        self.grammar = grammar
+        self.used: set[int] = set()
+        self._watch = watch
+        self.names: list[str] = []
+        self.edges: list[list[tuple[int, int]]] = []
+        self.empty: dict[int, list[int]] = {}
+        self.starts: list[int] = []
+        self.finals: list[int] = []
+        self.bounds: list[range] = []
+        self.own_calls: set[tuple[int, int]] = set()
+        self._ids: dict[str, int] = {}
+        self._unread: list[tuple[int, Expression]] = []
+        self._unread.append((self.add_rule(""), RuleReference(grammar.start)))
+        for rule, body in self._unread:  # grows while it is read
+            self._read_rule(rule, body)
+
+    def state(self) -> int:
+        """Add a state and return it."""
+        self.edges.append([])
+        return len(self.edges) - 1
+
+    def skip(self, source: int, target: int) -> None:
+        """Add an empty edge."""
+        if source != target:
+            self.empty.setdefault(source, []).append(target)
+
+    def add_rule(self, name: str) -> int:
+        """Add a rule without states and return it."""
+        self.names.append(name)
+        self.starts.append(-1)
+        self.finals.append(-1)
+        self.bounds.append(range(0))
+        return len(self.names) - 1
+
+    def set_rule(self, rule: int, start: int, final: int) -> None:
+        """Give a rule its states: all those from ``start`` on."""
+        self.starts[rule], self.finals[rule] = start, final
+        self.bounds[rule] = range(start, len(self.edges))
+
+    def _read_rule(self, rule: int, rule_body: Expression) -> None:
+        start, final = self.state(), self.state()
+        tasks = [_Task(rule_body, start, final, True)]
+        place = f"rule {self.names[rule]!r}"
+        while tasks:
+            task = tasks.pop()
+            body, source, target, alone = task
+            if isinstance(body, TerminalReference | RuleReference):
+                self.edges[source].append((self._symbol(body, rule, source), target))
+            elif isinstance(body, Sequence):
+                for part in body.parts[:-1]:
+                    between = self.state()
+                    tasks.append(_Task(part, source, between, alone))
+                    source, alone = between, True
+                if body.parts:
+                    tasks.append(_Task(body.parts[-1], source, target, alone))
+                else:
+                    self.skip(source, target)
+            elif isinstance(body, Choice):
+                alone = alone and len(body.parts) == 1
+                tasks += [_Task(part, source, target, alone) for part in body.parts]
+            elif isinstance(body, Repetition):
+                tasks += self._repeat(body, source, target, alone, rule)
+            elif isinstance(body, StateMachine):
+                self._embed(body, source, target, rule)
+            else:
+                raise SpecError(f"{body!r} is not an expression; expected one of those in grammars.ir.")
+            self._watch.step(place)
+            self._watch.at_most("states", len(self.edges) // 2, place)
+        self.set_rule(rule, start, final)
+
+    def _symbol(self, reference: TerminalReference | RuleReference, rule: int, source: int) -> int:
+        if isinstance(reference, TerminalReference):
+            if not 0 <= reference.index < len(self.grammar.terminals):
+                raise SpecError(
+                    f"Rule {self.names[rule]!r} refers to terminal {reference.index}, which doesn't exist."
+                )
+            self.used.add(reference.index)
+            return reference.index
+        name = reference.name
+        called = self._ids.get(name)
+        if called is None:
+            if name not in self.grammar.rules:
+                raise SpecError(f"Rule {self.names[rule]!r} refers to rule {name!r}, which doesn't exist.")
+            called = self._ids[name] = self.add_rule(name)
+            self._unread.append((called, self.grammar.rules[name]))
+        if called == rule:
+            self.own_calls.add((rule, source))
+        return -1 - called
+
+    def _repeat(self, node: Repetition, source: int, target: int, alone: bool, rule: int) -> list[_Task]:
+        body, minimum, maximum = node.body, node.minimum, node.maximum
+        if maximum is not None and maximum < minimum:
+            return []
+        if maximum == 0:
+            self.skip(source, target)
+            return []
+        rounds = minimum if maximum is None else maximum
+        if rounds > _COPIES and not isinstance(body, TerminalReference | RuleReference):
+            # Copying a reference costs one edge; and so nested repetitions add up, not multiply.
+            name = f"{self.names[rule]} (repeated)"
+            called = self.add_rule(name)
+            self._unread.append((called, body))
+            self._watch.at_most("states", len(self.edges) // 2 + rounds, f"rule {name!r}")
+            return self._repeat_call(-1 - called, source, target, minimum, maximum)
+        tasks: list[_Task] = []
+        for i in range(rounds if maximum is not None else max(minimum - 1, 0)):
+            if i >= minimum:
+                self.skip(source, target)
+                alone = False
+            between = target if i + 1 == maximum else self.state()
+            tasks.append(_Task(body, source, between, alone))
+            source, alone = between, True
+        if maximum is None and minimum == 0:
+            loop = source if alone else self.state()
+            self.skip(source, loop)
+            self.skip(loop, target)
+            tasks.append(_Task(body, loop, loop, False))
+        elif maximum is None:
+            begin, end = source if alone else self.state(), self.state()
+            self.skip(source, begin)
+            self.skip(end, begin)
+            self.skip(end, target)
+            tasks.append(_Task(body, begin, end, True))
+        return tasks
+
+    def _repeat_call(
+        self, symbol: int, source: int, target: int, minimum: int, maximum: int | None
+    ) -> list[_Task]:
+        """Repeat one reference; nothing is left to do."""
+        for i in range(minimum if maximum is None else maximum):
+            if i >= minimum:
+                self.skip(source, target)
+            between = target if i + 1 == maximum else self.state()
+            self.edges[source].append((symbol, between))
+            source = between
+            self._watch.step("a repetition")
+        if maximum is None:
+            self.edges[source].append((symbol, source))
+            self.skip(source, target)
+        return []
+
+    def _embed(self, machine: StateMachine, source: int, target: int, rule: int) -> None:
+        base = len(self.edges)
+        self.edges += [[] for _ in range(machine.n_states)]
+        self.skip(source, base + machine.start)
+        for state in machine.accepting:
+            self.skip(base + state, target)
+        for start, reference, end in machine.edges:
+            if reference is None:
+                self.skip(base + start, base + end)
+            else:
+                symbol = self._symbol(reference, rule, base + start)
+                self.edges[base + start].append((symbol, base + end))
+        self._watch.step("a state machine", 1 + len(machine.edges))
