@@ -22,6 +22,7 @@ from contextlib import contextmanager, redirect_stderr
 from importlib import metadata, util
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import filelock
 import torch
@@ -204,7 +205,7 @@ def idle_processors() -> int:
 @contextmanager
 def _quiet_transformers() -> Iterator[None]:
     """Without the library's own progress bars and notes: there is a bar already, or nothing to say."""
-    logging_ = transformers.utils.logging
+    logging_: Any = transformers.utils.logging
     verbosity, has_bar = logging_.get_verbosity(), logging_.is_progress_bar_enabled()
     logging_.set_verbosity_error()
     logging_.disable_progress_bar()

@@ -59,7 +59,8 @@ class _Call:
     """Several tokens may be appended to a filled cache in one call."""
 
 
-def _inspect_model(model: PreTrainedModel) -> _Call:
+def _inspect_model(model: Any) -> _Call:
+    # Adapters and compiled modules wrap the model whose arguments count.
     inner = model.get_base_model() if hasattr(model, "get_base_model") else getattr(model, "_orig_mod", model)
     names = inspect.signature(inner.forward).parameters
     cache_name = next((name for name in ("cache", "past_key_values") if name in names), None)
@@ -233,7 +234,8 @@ class TransformersModel:
         *,
         eos_token_ids: Sequence[int] | None = None,
     ) -> None:
-        self.model = model.eval()
+        # ``train(False)`` is ``eval()``, which is untyped.
+        self.model: PreTrainedModel = model.train(False)
         self.tokenizer = tokenizer
         self._eos_token_ids = None if eos_token_ids is None else list(eos_token_ids)
         self._call = _inspect_model(model)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -104,7 +104,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
         histories = input_ids[:, start:].cpu().numpy().astype(np.int64, copy=False)
         rows_per_spec = n_rows // len(self.compiled)
         bitmask = allocate_token_bitmask(n_rows, self._size)
-        open_rows, is_inside = [], []
+        open_rows: list[int] = []
+        is_inside: list[bool] = []
         for row, history in enumerate(histories):
             if np.isin(history, self._eos).any():
                 continue
@@ -123,7 +124,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
                     f"Every allowed token of row {row} has a score of -inf at step {histories.shape[1]}: the "
                     "model or another processor excludes what the spec needs."
                 )
-        return result
+        return cast(torch.FloatTensor, result)
 
     def _fill_row(
         self, bitmask: NDArray[np.int32], index: int, matcher: Matcher | None, n_generated: int
@@ -140,8 +141,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
             matcher.fill_next_token_bitmask(bitmask, index)
 
     def _apply(
-        self, scores: torch.FloatTensor, bitmask: NDArray[np.int32], rows: list[int], step: int
-    ) -> tuple[torch.FloatTensor, list[bool]]:
+        self, scores: torch.Tensor, bitmask: NDArray[np.int32], rows: list[int], step: int
+    ) -> tuple[torch.Tensor, list[bool]]:
         """Masked scores, and for each of ``rows`` whether nothing is left."""
         # A copy: callers may keep the tensor they passed (``output_logits=True``).
         result = scores.clone()

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from constrain.errors import SpecError as SpecError
     from constrain.errors import UnsupportedFeatureError as UnsupportedFeatureError
     from constrain.errors import VocabularyError as VocabularyError
-    from constrain.generate import Generation as Generation
-    from constrain.generate import agenerate as agenerate
-    from constrain.generate import generate as generate
-    from constrain.generate import stream as stream
+    from constrain.generation import Generation as Generation
+    from constrain.generation import PartialGeneration as PartialGeneration
+    from constrain.generation import agenerate as agenerate
+    from constrain.generation import generate as generate
+    from constrain.generation import stream as stream
     from constrain.grammars.limits import Limits as Limits
     from constrain.models import from_transformers as from_transformers
     from constrain.models import load_model as load_model
-    from constrain.output import output as output
+    from constrain.output_function import output as output
     from constrain.spec import Explanation as Explanation
     from constrain.spec import Spec as Spec
     from constrain.spec import choice as choice
@@ -47,31 +48,32 @@ _HOME = {
     "DeadEndError": "constrain.errors",
     "EmptyLanguageError": "constrain.errors",
     "Explanation": "constrain.spec",
-    "Generation": "constrain.generate",
+    "Generation": "constrain.generation",
     "LimitExceededError": "constrain.errors",
     "Limits": "constrain.grammars.limits",
     "Matcher": "constrain.compiled",
     "MinTokens": "constrain.compiled",
     "OptionError": "constrain.errors",
     "Spec": "constrain.spec",
+    "PartialGeneration": "constrain.generation",
     "SpecError": "constrain.errors",
     "UnsupportedFeatureError": "constrain.errors",
     "Vocabulary": "constrain.tokenizer_index.vocabulary",
     "VocabularyError": "constrain.errors",
-    "agenerate": "constrain.generate",
+    "agenerate": "constrain.generation",
     "allocate_token_bitmask": "constrain.tokenizer_index.mask",
     "apply_token_bitmask_inplace": "constrain.tokenizer_index.mask",
     "choice": "constrain.spec",
     "compile": "constrain.compiled",
     "fill_next_token_bitmasks": "constrain.compiled",
     "from_transformers": "constrain.models",
-    "generate": "constrain.generate",
+    "generate": "constrain.generation",
     "json_schema": "constrain.spec",
     "load_model": "constrain.models",
-    "output": "constrain.output",
+    "output": "constrain.output_function",
     "python_type": "constrain.spec",
     "regex": "constrain.spec",
-    "stream": "constrain.generate",
+    "stream": "constrain.generation",
 }
 __all__ = sorted(_HOME)
 

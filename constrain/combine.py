@@ -305,7 +305,8 @@ class _Rewriting:
                 least = 0 if (yield self.is_empty(inner)) else max(minimum - 1, 0)
                 return Sequence((head, Repetition(tail, least, None if maximum is None else maximum - 1)))
             case StateMachine():
-                return (yield self.first_machine(body))
+                machine: Expression = yield self.first_machine(body)
+                return machine
         raise TypeError(f"no expression: {body!r}")
 
     def first_machine(self, machine: StateMachine) -> Task[Expression]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.errors import LimitExceededError, VocabularyError
-from constrain.tokenizer_index import kernels
+from constrain.tokenizer_index import native
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.budget import MinTokens
 from constrain.tokenizer_index.rows import BitmaskRows
@@ -333,7 +333,7 @@ def fill_next_token_bitmasks(
     for lock in held:
         lock.acquire()
     try:
-        kernels.fill_many(calls.ctypes.data, n, rows.first, rows.stride)
+        native.load().fill_many(calls.ctypes.data, n, rows.first, rows.stride)
     finally:
         for lock in held:
             lock.release()

@@ -1,6 +1,6 @@
 """Log-space arithmetic, sampling parameters, and the draw of one token.
 
-Order of operations on a row of logits (natural logarithms, float64 throughout)::
+Order of operations on a row of logits (natural logarithms; float32 values, float64 sums)::
 
     logits + bias        part of the model
     / temperature        part of the model (at temperature 0 the nominal temperature 1 gives weights)
@@ -22,26 +22,30 @@ import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constrain.errors import BackendError, DeadEndError, OptionError
 
-FloatArray = NDArray[np.float64]
-IdArray = NDArray[np.intp]
+Scores: TypeAlias = NDArray[np.floating[Any]]
+IdArray: TypeAlias = NDArray[np.intp]
 
+# Below this temperature float32 scores would overflow.
+_COLDEST = 1e-6
+# Tokens summed at once by a draw.
+_BLOCK = 256
 # Top-p looks at this many of the most probable tokens first, and at more while they don't suffice.
 _FIRST_SORTED = 512
 
 
-def logsumexp(values: NDArray[np.floating]) -> float:
-    """``log(sum(exp(values)))`` in float64; ``-inf`` where all values are (or there are none)."""
+def logsumexp(values: Scores) -> float:
+    """``log(sum(exp(values)))``, summed in float64; ``-inf`` where all values are (or there are none)."""
     highest = float(values.max(initial=-math.inf))
     if highest == -math.inf:
         return -math.inf
-    return highest + math.log(float(np.exp(values.astype(np.float64) - highest).sum()))
+    return highest + math.log(float(np.exp(values - values.dtype.type(highest)).sum(dtype=np.float64)))
 
 
 def log1mexp(a: float) -> float:
@@ -97,7 +101,7 @@ class Sampling:
     Parameters
     ----------
     temperature : float
-        At least 0. At 0 the most probable allowed token is taken, of equals the one of lowest id.
+        0, or at least 1e-6. At 0 the most probable allowed token is taken, of equals the one of lowest id.
     top_k : int
         Keep the ``top_k`` most probable tokens (of equals, those of lower ids); 0: all.
     top_p : float
@@ -120,7 +124,12 @@ class Sampling:
     logit_bias: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check(0.0 <= self.temperature < math.inf, "temperature", self.temperature, "a number of at least 0")
+        _check(
+            self.temperature == 0.0 or _COLDEST <= self.temperature < math.inf,
+            "temperature",
+            self.temperature,
+            f"0 (the best token), or at least {_COLDEST}",
+        )
         _check(0.0 < self.top_p <= 1.0, "top_p", self.top_p, "more than 0 and at most 1")
         _check(
             isinstance(self.top_k, int) and self.top_k >= 0, "top_k", self.top_k, "an integer, 0 for no limit"
@@ -136,18 +145,24 @@ class Sampling:
         """Whether some tokens may be left out before the mask."""
         return self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0
 
-    def scores(self, logits: NDArray[np.floating]) -> FloatArray:
-        """Logits (n_tokens,) with bias and temperature, float64; their softmax is the model."""
-        scores = logits.astype(np.float64)
+    def scores(self, logits: Scores) -> Scores:
+        """Logits (n_tokens,) with bias and temperature, of the same dtype; their softmax is the model.
+
+        They are shifted so that the highest is 0: then no temperature makes them infinite.
+        """
+        scores = logits.copy()
         for token_id, bias in self.logit_bias.items():
             if token_id >= len(scores):
                 raise OptionError(f"logit_bias: token {token_id} is outside the vocabulary of {len(scores)}.")
             scores[token_id] += bias
+        highest = scores.max()
+        if highest > -math.inf:
+            scores -= highest
         if self.temperature not in (0.0, 1.0):
             scores /= self.temperature
         return scores
 
-    def truncate(self, scores: FloatArray) -> IdArray:
+    def truncate(self, scores: Scores) -> IdArray:
         """Indices that top-k, top-p and min-p keep, in rising order; at least one if any is finite."""
         kept = np.flatnonzero(scores > -math.inf)
         if 0 < self.top_k < len(kept):
@@ -165,7 +180,7 @@ def _check(is_right: bool, name: str, value: object, expected: str) -> None:
         raise OptionError(f"{name}={value!r}: expected {expected}.")
 
 
-def _largest(scores: FloatArray, count: int) -> IdArray:
+def _largest(scores: Scores, count: int) -> IdArray:
     """Indices of the ``count`` largest scores, largest first; of equals the lower index comes first."""
     if count < len(scores):
         # Everything above the threshold, then as many of those at it as are missing, by index.
@@ -177,13 +192,13 @@ def _largest(scores: FloatArray, count: int) -> IdArray:
     return chosen[np.lexsort((chosen, -scores[chosen]))]
 
 
-def _nucleus(scores: FloatArray, top_p: float) -> IdArray:
+def _nucleus(scores: Scores, top_p: float) -> IdArray:
     """Indices of the fewest largest scores whose softmax sums to at least ``top_p``."""
     total = logsumexp(scores)
     count = _FIRST_SORTED
     while True:
         order = _largest(scores, min(count, len(scores)))
-        reached = np.cumsum(np.exp(scores[order] - total))
+        reached = np.cumsum(np.exp(scores[order] - total), dtype=np.float64)
         if reached[-1] >= top_p or count >= len(scores):
             return order[: int(np.searchsorted(reached, top_p, side="left")) + 1]
         count *= 8
@@ -203,7 +218,7 @@ class Choice(NamedTuple):
 
 
 def choose(
-    logits: NDArray[np.floating],
+    logits: Scores,
     allowed: IdArray,
     sampling: Sampling,
     uniform: float,
@@ -236,31 +251,43 @@ def choose(
         raise BackendError(f"The model's logits of row {row} at step {step} are {fault}.")
     scores = sampling.scores(logits)
     total = logsumexp(scores)
-    feasible = allowed[scores[allowed] > -math.inf]
-    if not len(feasible):
+    candidates, weights, log_feasible = allowed, scores[allowed], 0.0
+    if sampling.truncates:
+        kept = sampling.truncate(scores)
+        total_kept = logsumexp(scores[kept])
+        candidates = np.intersect1d(kept, allowed, assume_unique=True)
+        if len(candidates):
+            weights = scores[candidates]
+        else:
+            candidates = allowed[sampling.truncate(weights)]
+            weights, log_feasible = scores[candidates], -math.inf
+    else:
+        total_kept = total
+    best = float(weights.max(initial=-math.inf))
+    if best == -math.inf:
         raise DeadEndError(
             f"No allowed token of row {row} has a positive probability at step {step} "
             f"({len(allowed)} allowed): the model or logit_bias excludes all of them."
         )
-    log_feasible = None
-    candidates = feasible
-    if sampling.truncates:
-        kept = sampling.truncate(scores)
-        candidates = np.intersect1d(kept, feasible, assume_unique=True)
-        if len(candidates):
-            log_feasible = logsumexp(scores[candidates]) - logsumexp(scores[kept])
-        else:
-            candidates = feasible[sampling.truncate(scores[feasible])]
-            log_feasible = -math.inf
-    weights = scores[candidates]
-    if sampling.temperature == 0.0:
-        place = int(np.argmax(weights))
-    else:
-        cumulative = np.cumsum(np.exp(weights - weights.max()))
-        place = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
-        # Round-off may point past the last token of positive weight.
-        place = min(place, int(np.searchsorted(cumulative, cumulative[-1], side="left")))
-    if log_feasible is None:
-        log_feasible = logsumexp(weights) - total
-    token_id = int(candidates[place])
-    return Choice(token_id, float(scores[token_id]) - total, min(log_feasible, 0.0))
+    masses = np.exp(weights - best)
+    if log_feasible == 0.0:
+        log_feasible = min(best + math.log(float(masses.sum(dtype=np.float64))) - total_kept, 0.0)
+    place = int(np.argmax(weights)) if sampling.temperature == 0.0 else _draw(masses, uniform)
+    return Choice(int(candidates[place]), float(weights[place]) - total, log_feasible)
+
+
+def _draw(masses: Scores, uniform: float) -> int:
+    """The index at which the running sum of ``masses`` passes ``uniform`` times their sum.
+
+    Sums are float64, first over blocks and then inside one, which for a whole vocabulary is a good
+    deal faster than one running sum.
+    """
+    starts = np.arange(0, len(masses), _BLOCK)
+    blocks = np.cumsum(np.add.reduceat(masses, starts, dtype=np.float64))
+    target = uniform * blocks[-1]
+    # The last index of positive mass is the limit: round-off may point past it.
+    block = min(int(np.searchsorted(blocks, target, side="right")), int(np.searchsorted(blocks, blocks[-1])))
+    inside = np.cumsum(masses[block * _BLOCK : (block + 1) * _BLOCK], dtype=np.float64)
+    target -= blocks[block - 1] if block else 0.0
+    place = min(int(np.searchsorted(inside, target, side="right")), int(np.searchsorted(inside, inside[-1])))
+    return block * _BLOCK + place

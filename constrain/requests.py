@@ -129,7 +129,7 @@ def plan(request: Request) -> Plan:
     Raises
     ------
     OptionError, SpecError, LimitExceededError, BackendError, VocabularyError
-        See ``constrain.generate.generate``.
+        See ``constrain.generate``.
     """
     options = _options(request)
     for name in ("max_tokens", "n"):

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 from typing import Literal as LiteralType
 
@@ -334,10 +335,7 @@ def _may_be_empty(network: Network) -> bool:
     """Could a conjunction turn out to be empty? One pattern but for excluded words hardly ever is."""
     offsets = network.literal_offsets.tolist()
     negative = network.literal_negative.tolist()
-    return any(
-        high - low > 1 and negative[low:high].count(0) > 1
-        for low, high in zip(offsets, offsets[1:], strict=False)
-    )
+    return any(high - low > 1 and negative[low:high].count(0) > 1 for low, high in pairwise(offsets))
 
 
 def _shortened(text: str) -> str:
@@ -577,8 +575,8 @@ def python_type(tp: Any, *, limits: Limits | None = None) -> Spec:
 def _type_spec(kind: str, tp: Any, given: Mapping[str, Any], limits: Limits | None) -> Spec:
     from constrain.grammars.types import type_schema
 
-    schema, parse = type_schema(tp)
-    return _schema_spec(kind, schema, given, parse, tp, limits)
+    found = type_schema(tp)
+    return _schema_spec(kind, found.schema, given, found.parse, tp, limits)
 
 
 def _schema_spec(

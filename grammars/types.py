@@ -134,7 +134,8 @@ class _StrictGenerator(GenerateJsonSchema):
         # pydantic reads a number by way of a float, which must be finite; a string is read exactly.
         bounds = {key: _exact_float(schema[key]) for key in ("le", "ge", "lt", "gt") if key in schema}
         places, digits = schema.get("decimal_places"), schema.get("max_digits")
-        number = super().float_schema({"type": "float", **bounds})
+        float_bounds: Any = {"type": "float", **bounds}
+        number = super().float_schema(float_bounds)
         if "multiple_of" in schema:
             number["multipleOf"] = _exact_float(schema["multiple_of"])
         if places is None and digits is None:

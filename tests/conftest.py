@@ -24,3 +24,18 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no test data: {folder} is missing (set CONSTRAIN_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def byte_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ``tokenizer.json``: byte-level, one token a byte, and an end token with id 256."""
+    tokenizers = pytest.importorskip("tokenizers", reason="needs the extra 'hf'")
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    model = tokenizers.models.BPE(vocab={letter: k for k, letter in enumerate(alphabet)}, merges=[])
+    made = tokenizers.Tokenizer(model)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    made.add_special_tokens(["<|im_end|>"])
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    made.save(str(path))
+    return path

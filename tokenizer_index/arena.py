@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,7 +20,8 @@ from numpy.typing import NDArray
 
 from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
 from constrain.grammars.limits import Limits
-from constrain.tokenizer_index import kernels as k
+from constrain.tokenizer_index import layout as k
+from constrain.tokenizer_index import native
 from constrain.tokenizer_index.network import Network
 from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 
@@ -197,7 +197,7 @@ def _address(array: NDArray[Any]) -> int:
 class _Scratch:
     """Large arrays a kernel needs only while it runs, shared by all arenas of a vocabulary."""
 
-    __slots__ = ("arrays", "columns")
+    __slots__ = ("address", "arrays", "pairs")
 
     def __init__(self, index: VocabularyIndex) -> None:
         n = index.n_nodes
@@ -208,7 +208,8 @@ class _Scratch:
             k.X_TOKENS: np.empty(n + 1, np.int32),
             k.X_MARK: np.zeros(n + 1, np.int64),
         }
-        self.columns = [(t, _address(a), len(a)) for t, a in self.arrays.items()]
+        self.pairs = np.array([[_address(self.arrays[t]), self.arrays[t].size] for t in range(k.N_SCRATCH)])
+        self.address = _address(self.pairs)
 
 
 class _Shared:
@@ -260,19 +261,6 @@ def _shared_of(index: VocabularyIndex) -> _Shared:
         return found
 
 
-_kernels_lock = threading.Lock()
-_far: list[int] = []
-
-
-def load_kernels(progress: Callable[[int, int], None] | None = None) -> list[int]:
-    """Compile the kernels, or load them from Numba's disk cache; at once in later calls."""
-    if not _far:
-        with _kernels_lock:
-            if not _far:
-                _far.extend(k.load(progress))
-    return _far
-
-
 class Arena:
     """Interned states and memoised masks of one spec and one vocabulary.
 
@@ -311,7 +299,14 @@ class Arena:
         self._header = np.zeros(k.HEADER_SIZE, np.int64)
         self._h = self.header_address = _address(self._header)
         self._out = np.zeros(1, np.int64)
-        far = load_kernels()
+        kernels = native.load()
+        far = kernels.far
+        self._run = kernels.run
+        self._advance_quick = kernels.advance_quick
+        self._fill_quick = kernels.fill_quick
+        self._accepting_quick = kernels.accepting_quick
+        self._rehash_sets = kernels.rehash_sets
+        self._rehash_memo = kernels.rehash_memo
         self._header[k.S_FAR : k.S_FAR + len(far)] = far
         self._put_vocabulary()
         self._put_network()
@@ -487,7 +482,7 @@ class Arena:
     def _call(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
         """Run one operation, growing tables as it asks."""
         with self.lock:
-            r: int = k.run(op, self._h, a, b, c, d)
+            r: int = self._run(op, self._h, a, b, c, d)
             if r > k.GROW:
                 return r
             return self._go_on(op, a, b, c, d, r)
@@ -505,11 +500,13 @@ class Arena:
                     deadline = now + self.limits.step_seconds
                 elif now > deadline:
                     raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
+            elif r == k.FAULT:
+                raise IndexError("a kernel read or wrote outside its tables")
             elif header[k.S_LIMIT] == k.LIMIT_LEXER_STATES:
                 raise ArenaFull("lexer_states", self.limits.lexer_states)
             else:
                 raise LimitExceededError("liveness", self.limits.liveness, "a conjunction of patterns")
-            r = k.run(op, self._h, a, b, c, d)
+            r = self._run(op, self._h, a, b, c, d)
         return r
 
     def _grow(self) -> None:
@@ -529,11 +526,11 @@ class Arena:
             stride = _MEMOS[table]
             slots = _power(size // stride)
             new = np.full(slots * stride, -1, dtype)
-            k.rehash_memo(_address(old), old.size // stride, _address(new), slots, stride)
+            self._rehash_memo(_address(old), old.size // stride, _address(new), slots, stride)
         elif table in _FILLED:
             new = np.full(_power(size), -1, dtype)
             sets = table - 2
-            k.rehash_sets(
+            self._rehash_sets(
                 int(header[sets]), int(header[sets + 1]), int(header[k.USED + sets]), _address(new), new.size
             )
         else:
@@ -553,6 +550,10 @@ class Arena:
 
     def advance(self, state: int, token_id: int) -> int:
         """Return the state after a token, or -1 where it is not allowed. ``token_id`` must be in range."""
+        with self.lock:
+            r: int = self._advance_quick(self._h, state, token_id)
+        if r != k.UNFILLED:
+            return r
         return self._call(k.OP_ADVANCE_TOKEN, state, token_id)
 
     def step_bytes(self, state: int, data: bytes) -> tuple[int, int]:
@@ -566,25 +567,26 @@ class Arena:
 
     def is_accepting(self, state: int) -> bool:
         """May the text end in ``state``?"""
-        return self._call(k.OP_ACCEPTING, state) == 1
+        with self.lock:
+            r: int = self._accepting_quick(self._h, state)
+        if r < 0:
+            r = self._call(k.OP_ACCEPTING, state)
+        return r == 1
 
     def fill_mask(self, state: int, address: int) -> None:
         """Write the mask of ``state`` to ``n_words`` int32 at ``address``."""
         with self.lock:
-            r = k.run(k.OP_FILL_QUICK, self._h, state, address, 0, 0)
-            if r == 1:
+            if self._fill_quick(self._h, state, address) == 1:
                 return
-            scratch = self._shared.borrow()
+            shared = self._shared
+            scratch = shared.borrow()
             try:
-                header = self._header
-                for table, place, size in scratch.columns:
-                    header[table] = place
-                    header[k.CAPACITY + table] = size
-                r = k.run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
+                self._header[k.S_SCRATCH] = scratch.address
+                r = self._run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
                 if r <= k.GROW:
                     self._go_on(k.OP_FILL_MASK, state, address, 0, 0, r)
             finally:
-                self._shared.give_back(scratch)
+                shared.give_back(scratch)
 
     def mask(self, state: int) -> NDArray[np.uint32]:
         """Return the mask of ``state``: (n_words,) uint32, bit ``v % 32`` of word ``v // 32``."""

@@ -1,15 +1,13 @@
 """Every compiled kernel of the mask engine, in one file.
 
-Numba's disk cache notices edits of this file only, so callers and callees live together, and constants
-are defined here. Kernels never allocate, never raise and never keep half-written tables.
+Kernels never allocate, never raise and never keep half-written tables. This module needs Numba; programs
+don't import it but go through `constrain.tokenizer_index.native`, which compiles it once for each machine.
 
 Memory
 ------
-All state of one compiled spec is a *header*: an int64 array of three rows of ``N_TABLES`` columns
-(address, capacity in items, items in use) and then scalars. A kernel gets the header's address as one
+All state of one compiled spec is behind a *header* (see ``layout``). A kernel gets the header's address as one
 integer; ``_view`` makes ``(address, capacity)`` pairs, and ``_get*``/``_put*`` read and write through
-them. With ``CONSTRAIN_CHECK_KERNELS=1`` in the environment each access is checked against the capacity
-and raises ``IndexError``.
+them. In the checked build each access is checked against the capacity.
 
 Growth protocol
 ---------------
@@ -25,201 +23,206 @@ Words
 A *lexer value* is ``count << 32 | position``; a *lexer state* ``l`` an interned set of values; an
 *element* an interned tuple (terminal, signed lexer states), addressed as position ``n_positions + e``.
 An *item* is ``dotted << 32 | origin + 1``, where ``origin`` is a parser state; a *parser state* ``p`` is an
-interned set of items that were shifted over (what they predict lives in the *template*, a function of the dotted
-states alone). A *configuration* is ``p << 32 | l``; a *matcher state* ``D`` an interned set of them.
+interned set of items that were shifted over (what they predict lives in the *template*, a function of the
+dotted states alone). A *configuration* is ``p << 32 | l``; a *matcher state* ``D`` an interned set of them.
 An *entry* belongs to ``(T, l)``, ``T`` an interned set of trie nodes: the tokens that stay inside the lexeme,
 and for each accept set ``a`` the node set where the next lexeme starts.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 
 from llvmlite import ir as llvm
-from numba import cfunc, njit, types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
-
-# ------------------------------------------------------------------------------------------ codes
-
-DEAD, UNFILLED = -1, -2
-GROW, TICK, LIMIT = -10, -11, -12
-
-LOW32 = 0xFFFFFFFF
-LOW40 = 0xFFFFFFFFFF
-
-# ------------------------------------------------------------------------------------------ tables
-# Interned sets occupy three tables in a row: offsets, pool, hash.
-
-(
-    CLASS_OF,  # u8 (256,) byte -> class
-    CLASS_BYTE,  # i32 (n_classes,) the byte of a class that holds one byte, else -1
-    EDGE_OFF,
-    EDGE_LOW,  # classes
-    EDGE_HIGH,
-    EDGE_TARGET,
-    EDGE_GUARD,
-    EDGE_ACTION,
+from constrain.tokenizer_index.layout import (
     ACCEPT,
-    IS_HUB,
-    COUNT_MIN,
+    A_ATTR,
+    A_OFF,
+    A_POOL,
+    BUCKET_MAX,
+    BUF_ACCEPT,
+    BUF_CHARS,
+    BUF_CONFIG,
+    BUF_ELEMENT,
+    BUF_ITEMS,
+    BUF_KERNEL,
+    BUF_LEXER,
+    BUF_NODES,
+    BUF_PLAIN,
+    BUF_SEARCH,
+    BUF_SPLIT,
+    BUF_STACK,
+    CAPACITY,
+    CLASS_BYTE,
+    CLASS_OF,
     COUNT_MAX,
+    COUNT_MIN,
+    DEAD,
+    DENSE,
     DISTANCE,
-    POSITION_TERMINAL,
-    START_OFF,
-    START_POOL,  # i64 lexer values
-    PRIORITY,
+    DUPLICATES,
+    D_ATTR,
+    D_OFF,
+    D_POOL,
+    D_ROW,
+    EDGE_ACTION,
+    EDGE_GUARD,
+    EDGE_HIGH,
+    EDGE_LOW,
+    EDGE_OFF,
+    EDGE_TARGET,
+    EL_ATTR,
+    EL_OFF,
+    EL_POOL,
+    ENTRY,
+    EOS,
+    E_ATTR,
+    E_COST,
+    E_DENSE,
+    E_GROUP_N,
+    E_GROUP_OFF,
+    E_KIND,
+    E_MASK,
+    E_STAMP,
+    E_STRIDE,
+    E_TOK_N,
+    E_TOK_OFF,
+    FLAG_ELEMENTS,
+    FLAG_FRESH,
     GREEDY,
+    GROUPS,
+    GROW,
+    HAS_FOLLOW,
     IGNORED,
-    HAS_FOLLOW,  # something may come after the terminal
     IGNORED_LIST,
+    IS_CHECKED,
+    IS_FINAL,
+    IS_HUB,
+    LAYER,
+    LAYERS,
+    LIMIT,
+    LIMIT_LEXER_STATES,
+    LIMIT_LIVENESS,
+    LOW32,
+    LOW40,
+    L_ACC,
+    L_ATTR,
+    L_CANON,
+    L_CHARS,
+    L_CHARS_OFF,
+    L_DIST,
+    L_FLAGS,
+    L_GREEDY,
+    L_OFF,
+    L_POOL,
+    L_PURE,
+    L_ROW,
+    L_STRIDE,
+    MASKS,
+    MASK_OWNER,
+    NODES,
+    NODE_TOKEN,
+    OPEN,
+    OPEN_SLOTS,
+    OP_ACCEPTING,
+    OP_ADVANCE_BYTES,
+    OP_ADVANCE_TOKEN,
+    OP_FILL_MASK,
+    OP_FORCED_BYTES,
+    OP_LIVE_CLASSES,
+    OP_SET_STARTS,
+    OP_START,
+    PATH,
+    POSITION_TERMINAL,
+    PRIORITY,
+    PT_OFF,
+    PT_POOL,
+    PX_OFF,
+    PX_POOL,
+    P_ACCEPTING,
+    P_ATTR,
+    P_HASH,
+    P_NO_IGNORED,
+    P_OFF,
+    P_POOL,
+    RESULT,
+    RULE_MARK,
+    RULE_OF,
+    RULE_OFF,
+    RULE_START,
+    RULE_SYMBOL,
+    RULE_TARGET,
+    SLICE_ACCEPT,
+    SLICE_POOL,
+    SLICE_ROW,
+    SPARSE,
+    START_OFF,
+    START_POOL,
+    STEP,
+    S_CLASSES,
+    S_CONSECUTIVE,
+    S_FAR,
+    S_FRESH,
+    S_GROW_NEED,
+    S_GROW_TABLE,
+    S_LAYERS,
+    S_LEADING,
+    S_LEXER_STATES,
+    S_LIMIT,
+    S_LIVENESS,
+    S_LONGEST,
+    S_MARK,
+    S_MASK_HAND,
+    S_MASK_SLOTS,
+    S_POSITIONS,
+    S_REACHED,
+    S_SCRATCH,
+    S_SPARSE,
+    S_SPLIT_SIZE,
+    S_STAMP,
+    S_START_NULLABLE,
+    S_TRAILING,
+    S_TRIES,
+    S_USE_CANON,
+    S_USE_MEMO,
+    S_USE_SLICES,
+    S_USE_SPLIT,
+    S_USE_VISITS,
+    S_WORDS,
+    S_WORK,
+    S_WORK_LIMIT,
+    TERM_MARK,
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
-    RULE_OFF,
-    RULE_SYMBOL,
-    RULE_TARGET,
-    IS_FINAL,
-    RULE_OF,
-    RULE_START,
-    L_OFF,
-    L_POOL,
-    L_HASH,
-    L_ROW,  # i32 (n, n_classes)
-    L_ATTR,  # i32 (n, 8)
-    EL_OFF,
-    EL_POOL,
-    EL_HASH,
-    EL_ATTR,  # i64 (n, 3) live, parent, stamp
-    A_OFF,
-    A_POOL,
-    A_HASH,
-    A_ATTR,  # i32 (n, 2) has follow, unused
-    P_OFF,
-    P_POOL,
-    P_HASH,
-    P_ATTR,  # i32 (n, 4) template, flags, base
-    TP_OFF,
-    TP_POOL,
-    TP_HASH,
-    PX_OFF,  # predicted edges on rules, per template
-    PX_POOL,
-    PT_OFF,  # predicted edges on terminals, per template
-    PT_POOL,
-    TP_LEX,  # i32 (n, 4) start lexer state by flags
-    STEP,  # i64 (slots, 3) memo (p, a) -> p', origins reached
+    TICK,
+    TOKENS,
+    TOKEN_DATA,
+    TOKEN_OFF,
     TO_POOL,
-    TSTEP,  # i64 (slots, 2) memo (template, a) -> template
-    D_OFF,
-    D_POOL,
-    D_HASH,
-    D_ROW,  # i32 (n, n_classes)
-    D_ATTR,  # i32 (n, 4) entry list, accepting
-    T_OFF,
-    T_POOL,
-    T_HASH,
-    ENTRY,  # i64 (slots, 2) memo (T, l) -> entry
-    E_ATTR,  # i64 (n, 8)
-    TOKENS,  # i32 tokens of sparse entries
-    GROUPS,  # i64 (n, 2) accept set, node set
-    E_MASK,  # i32 (n, n_words) dense entries
-    V_OFF,  # entry lists
-    V_POOL,
-    V_HASH,
-    V_ATTR,  # i32 (n, 2) slot of the remembered mask, cost
-    VISIT,  # i64 (slots, 2) memo (T, template) -> entry list
-    OPEN,  # i64 (slots, 1) visits of this mask that were open
-    OPEN_SLOTS,
-    MASKS,  # i32 (n, n_words) remembered masks
-    MASK_OWNER,  # i32 (n, 2) entry list, recently used
-    SLICE_POOL,  # i32 lexer states after one character of the slice
-    BUF_ACCEPT,
-    BUF_PLAIN,
-    BUF_LEXER,
-    BUF_ELEMENT,
-    BUF_SEARCH,
-    BUF_STACK,
-    BUF_ITEMS,
-    BUF_KERNEL,
-    BUF_CONFIG,
-    BUF_NODES,
-    BUF_CHARS,
-    BUF_SPLIT,
-    RESULT,  # entries of the visit in progress
-    PATH,
-    RULE_MARK,
-    TERM_MARK,
-    NODES,
-    NODE_TOKEN,
+    TP_LEX,
+    TP_OFF,
     TRIE_BASE,
     TRIE_SIZE,
-    BUCKET_MAX,
-    SLICE_ROW,  # i32 (n_slice_states, n_classes)
-    SLICE_ACCEPT,
-    LAYERS,  # i32 (n_layers, n_words)
-    TOKEN_OFF,
-    TOKEN_DATA,
-    DUPLICATES,
-    EOS,
-    X_STACK,  # scratch, lent by the vocabulary for one call
+    TSTEP,
+    T_OFF,
+    T_POOL,
+    UNFILLED,
+    USED,
+    VISIT,
+    V_ATTR,
+    V_OFF,
+    V_POOL,
     X_EXITS,
-    X_MERGE,
-    X_TOKENS,
     X_MARK,
-    N_TABLES,
-) = range(115)
-
-CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
-(
-    S_CLASSES,
-    S_WORDS,
-    S_POSITIONS,
-    S_TRIES,
-    S_SLICE_STATES,
-    S_LAYERS,
-    S_LONGEST,
-    S_TERMINALS,
-    S_FRESH,
-    S_LEADING,
-    S_TRAILING,
-    S_CONSECUTIVE,
-    S_START_NULLABLE,
-    S_GROW_TABLE,
-    S_GROW_NEED,
-    S_LIMIT,
-    S_WORK,
-    S_WORK_LIMIT,
-    S_STAMP,
-    S_LIVENESS,
-    S_LEXER_STATES,
-    S_MASK_SLOTS,
-    S_MASK_HAND,
-    S_MARK,
-    S_USE_MEMO,
-    S_USE_VISITS,
-    S_USE_SLICES,
-    S_USE_SPLIT,
-    S_USE_CANON,
-    S_SPARSE,
-    S_SPLIT_SIZE,
-    S_REACHED,
-    S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 33)
-MAX_FAR = 32
-HEADER_SIZE = S_FAR + MAX_FAR
-
-L_STRIDE = 8
-L_ACC, L_GREEDY, L_PURE, L_CANON, L_DIST, L_CHARS, L_CHARS_OFF, L_FLAGS = range(8)
-FLAG_FRESH, FLAG_ELEMENTS = 1, 2
-E_STRIDE = 8
-E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
-SPARSE, DENSE, LAYER = 0, 1, 2
-P_ACCEPTING, P_NO_IGNORED = 1, 2
-
-# Limits that a kernel can run into; the numbers go to S_LIMIT.
-LIMIT_LIVENESS, LIMIT_LEXER_STATES = 1, 2
+    X_MERGE,
+    X_STACK,
+    X_TOKENS,
+)
 
 # ------------------------------------------------------------------------------------------ memory
 
@@ -272,8 +275,10 @@ def _storer(bits):
 
 
 _get8 = _loader(8, False)
+_get16 = _loader(16, True)
 _get32 = _loader(32, True)
 _get64 = _loader(64, True)
+_put16 = _storer(16)
 _put32 = _storer(32)
 _put64 = _storer(64)
 
@@ -316,6 +321,23 @@ def _view(typing_context, h, table):
     return _VIEW(types.int64, types.int64), generate
 
 
+@intrinsic
+def _scratch(typing_context, h, table):
+    """Return (address, capacity) of a scratch array."""
+
+    def generate(context, builder, signature, arguments):
+        i64 = llvm.IntType(64)
+        base = builder.inttoptr(arguments[0], i64.as_pointer())
+        place = builder.load(builder.gep(base, [llvm.Constant(i64, S_SCRATCH)]))
+        pairs = builder.inttoptr(place, i64.as_pointer())
+        first = builder.mul(arguments[1], llvm.Constant(i64, 2))
+        address = builder.load(builder.gep(pairs, [first]))
+        capacity = builder.load(builder.gep(pairs, [builder.add(first, llvm.Constant(i64, 1))]))
+        return cgutils.pack_array(builder, [address, capacity])
+
+    return _VIEW(types.int64, types.int64), generate
+
+
 def _kernel(function):
     """Compile a helper for int64 arguments only, linked into its callers.
 
@@ -332,21 +354,23 @@ def _kernel(function):
     return dispatcher
 
 
-ENTRY_POINTS = []
+QUICK: list[Callable[..., int]] = []
+"""Functions that Python calls for what is known already; they keep the GIL."""
+ENTRY_POINTS: list[Callable[..., int]] = []
+"""Functions that Python calls for all else; they release the GIL. Arguments and results are int64."""
 
 
-def _entry_point(signature):
-    """Compile a function that Python calls, for one signature, when `load` is called."""
-
-    def decorate(function):
-        dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
-        ENTRY_POINTS.append((dispatcher, signature))
-        return dispatcher
-
-    return decorate
+def _quick(function):
+    QUICK.append(function)
+    return function
 
 
-FAR_FUNCTIONS = []
+def _entry_point(function):
+    ENTRY_POINTS.append(function)
+    return function
+
+
+FAR_FUNCTIONS: list[Callable[..., int]] = []
 
 
 def _call_far(n_arguments):
@@ -1669,9 +1693,9 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
     row = _view(h, L_ROW)
     attr = _view(h, L_ATTR)
     follow = _view(h, A_ATTR)
-    stack = _view(h, X_STACK)
-    tokens = _view(h, X_TOKENS)
-    exits = _view(h, X_EXITS)
+    stack = _scratch(h, X_STACK)
+    tokens = _scratch(h, X_TOKENS)
+    exits = _scratch(h, X_EXITS)
     classes = _header(h, S_CLASSES)
     i = first
     while i < last:
@@ -1711,8 +1735,8 @@ def _walk_set(h, t, l):
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
     class_of = _view(h, CLASS_OF)
-    stack = _view(h, X_STACK)
-    tokens = _view(h, X_TOKENS)
+    stack = _scratch(h, X_STACK)
+    tokens = _scratch(h, X_TOKENS)
     off = _view(h, T_OFF)
     pool = _view(h, T_POOL)
     n_tokens = 0
@@ -1902,7 +1926,7 @@ def _slice_layer(h, l):
 @_kernel
 def _intern_nodes(h, first, last):
     """Return the node set of ``X_EXITS[first:last]`` (sorted), without their accept sets; GROW possible."""
-    exits = _view(h, X_EXITS)
+    exits = _scratch(h, X_EXITS)
     n = last - first
     r = _room(h, BUF_NODES, n)
     if r < 0:
@@ -1920,10 +1944,10 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     Groups of the exits in X_EXITS are made first, behind the ``n_groups`` given.
     """
     words = _header(h, S_WORDS)
-    exits = _view(h, X_EXITS)
+    exits = _scratch(h, X_EXITS)
     groups = _view(h, GROUPS)
     if n_exits > 0:
-        _sort_at(h, exits[0], n_exits, _view(h, X_MERGE)[0])
+        _sort_at(h, exits[0], n_exits, _scratch(h, X_MERGE)[0])
         i = 0
         while i < n_exits:
             a = _get64(exits, i) >> 40
@@ -1946,7 +1970,7 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     if r < 0:
         return r
     attr = _view(h, E_ATTR)
-    tokens = _view(h, X_TOKENS)
+    tokens = _scratch(h, X_TOKENS)
     o = count * E_STRIDE
     kind = SPARSE if layer == 0 else LAYER
     dense = layer
@@ -2026,7 +2050,7 @@ def _entry_whole(h, t, l):
         for k in range(_header(h, S_TRIES)):
             if k > 0 and (walk_buckets == 0 or _get64(most, k - 1) <= layer):
                 continue
-            _put64(_view(h, X_STACK), 0, l)
+            _put64(_scratch(h, X_STACK), 0, l)
             b = _get64(base, k)
             n_tokens, n_exits = _walk_range(h, b, b + _get64(size, k), 0, n_tokens, n_exits)
             if n_tokens < 0:
@@ -2045,9 +2069,9 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
     row = _view(h, L_ROW)
     attr = _view(h, L_ATTR)
     follow = _view(h, A_ATTR)
-    stack = _view(h, X_STACK)
-    exits = _view(h, X_EXITS)
-    mark = _view(h, X_MARK)
+    stack = _scratch(h, X_STACK)
+    exits = _scratch(h, X_EXITS)
+    mark = _scratch(h, X_MARK)
     classes = _header(h, S_CLASSES)
     i = first
     while i < last:
@@ -2146,9 +2170,9 @@ def _entry(h, t, l):
         if r < 0:
             return r
         _put64(parts, i, r)
-    stack = _view(h, X_STACK)
+    stack = _scratch(h, X_STACK)
     class_of = _view(h, CLASS_OF)
-    mark = _view(h, X_MARK)
+    mark = _scratch(h, X_MARK)
     # Marks live in scratch shared by many specs: the slot behind the nodes holds the last stamp used there.
     last_mark = mark[1] - 1
     stamp = _get64(mark, last_mark) + 1
@@ -2183,7 +2207,7 @@ def _entry(h, t, l):
     # Tokens: the union, as a list if it stays sparse.
     entries = _view(h, E_ATTR)
     sparse_pool = _view(h, TOKENS)
-    tokens = _view(h, X_TOKENS)
+    tokens = _scratch(h, X_TOKENS)
     n_tokens = 0
     layer = 0
     words = _header(h, S_WORDS)
@@ -2195,7 +2219,7 @@ def _entry(h, t, l):
             layer = max(layer, _get64(entries, o + E_DENSE))
         elif kind == DENSE:
             n_dense += 1
-    limit = _view(h, X_TOKENS)[1]
+    limit = _scratch(h, X_TOKENS)[1]
     is_full = n_dense > 0
     if not is_full:
         for i in range(n_parts):
@@ -2210,8 +2234,8 @@ def _entry(h, t, l):
     g0 = _header(h, USED + GROUPS)
     n_groups = 0
     groups = _view(h, GROUPS)
-    exits = _view(h, X_EXITS)
-    merge = _view(h, X_MERGE)
+    exits = _scratch(h, X_EXITS)
+    merge = _scratch(h, X_MERGE)
     for i in range(n_parts):
         o = _get64(parts, i) * E_STRIDE
         for g in range(_get64(entries, o + E_GROUP_N)):
@@ -2362,7 +2386,7 @@ def _template_key(h, p):
 @_far
 def _without_continuations(h, t, l):
     """Return node set ``t`` without the nodes whose first byte continues the greedy lexeme ``l``; -1 if none."""
-    exits = _view(h, X_EXITS)
+    exits = _scratch(h, X_EXITS)
     class_of = _view(h, CLASS_OF)
     nodes = _view(h, NODES)
     n = 0
@@ -2392,7 +2416,7 @@ def _without_continuations(h, t, l):
                     _put64(exits, n, ((w & 255) << 32) | i)
                     n += 1
                 i += w >> 24
-        _sort_at(h, exits[0], n, _view(h, X_MERGE)[0])
+        _sort_at(h, exits[0], n, _scratch(h, X_MERGE)[0])
     if n == 0:
         return DEAD
     return _intern_nodes(h, 0, n)
@@ -2857,30 +2881,43 @@ def _make_lexer(h, address, n):
 
 # ------------------------------------------------------------------------------------------ entry points
 
-(
-    OP_ADVANCE_TOKEN,
-    OP_FILL_QUICK,
-    OP_FILL_MASK,
-    OP_ACCEPTING,
-    OP_START,
-    OP_ADVANCE_BYTES,
-    OP_LIVE_CLASSES,
-    OP_FORCED_BYTES,
-    OP_SET_STARTS,
-    OP_MAKE_LEXER,
-) = range(10)
+
+@_quick
+def advance_quick(h, d, token):
+    """Step over the bytes of a token by known transitions: the state, DEAD, or UNFILLED if one is missing."""
+    off = _view(h, TOKEN_OFF)
+    data = _view(h, TOKEN_DATA)
+    class_of = _view(h, CLASS_OF)
+    row = _view(h, D_ROW)
+    classes = _header(h, S_CLASSES)
+    first = _get64(off, token)
+    last = _get64(off, token + 1)
+    if first == last:
+        return DEAD
+    for i in range(first, last):
+        d = _get32(row, d * classes + _get8(class_of, _get8(data, i)))
+        if d < 0:
+            return d
+    return d
 
 
-@_entry_point(types.int64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
+@_quick
+def fill_quick(h, d, address):
+    """Write the mask of ``d`` at ``address`` if its entries are known and return 1, else 0 (or GROW)."""
+    return _fill_quick(h, d, address)
+
+
+@_quick
+def accepting_quick(h, d):
+    """1 if the text may end in ``d``, 0 if not, -1 if that is not known yet."""
+    return _get32(_view(h, D_ATTR), 4 * d + 1)
+
+
+@_entry_point
 def run(op, h, a, b, c, d):
-    """Run one operation on the arena whose header lies at ``h``; the meaning of the rest depends on ``op``.
-
-    One entry point, so that each helper is compiled and stored once.
-    """
+    """Run one operation on the arena whose header lies at ``h``; the meaning of the rest depends on ``op``."""
     if op == OP_ADVANCE_TOKEN:
         return _advance_token(h, a, b)
-    if op == OP_FILL_QUICK:
-        return _fill_quick(h, a, b)
     if op == OP_FILL_MASK:
         return _fill_mask(h, a, b)
     if op == OP_ACCEPTING:
@@ -2898,7 +2935,7 @@ def run(op, h, a, b, c, d):
     return _make_lexer(h, a, b)
 
 
-@_entry_point(types.none(types.int64, types.int64, types.int64, types.int64, types.int64))
+@_entry_point
 def rehash_sets(off, pool, n, slots, n_slots):
     """Fill an empty hash of interned sets: ``n`` sets at ``off``, ``pool``; ``n_slots`` a power of two."""
     offsets = (off, n + 1)
@@ -2909,9 +2946,10 @@ def rehash_sets(off, pool, n, slots, n_slots):
         while _get32((slots, n_slots), x) >= 0:
             x = (x + 1) & (n_slots - 1)
         _put32((slots, n_slots), x, i)
+    return 0
 
 
-@_entry_point(types.none(types.int64, types.int64, types.int64, types.int64, types.int64))
+@_entry_point
 def rehash_memo(old, n_old, new, n_new, stride):
     """Move the keys of a memo of ``n_old`` slots into an empty one of ``n_new`` (a power of two)."""
     source = (old, n_old * stride)
@@ -2922,9 +2960,10 @@ def rehash_memo(old, n_old, new, n_new, stride):
             x = _slot(target, stride, key)
             for k in range(stride):
                 _put64(target, x * stride + k, _get64(source, i * stride + k))
+    return 0
 
 
-@_entry_point(types.none(types.int64, types.int64, types.int64, types.int64))
+@_entry_point
 def fill_many(calls, n, first, stride):
     """Fill masks of a batch from remembered entries.
 
@@ -2950,36 +2989,76 @@ def fill_many(calls, n, first, stride):
             continue
         r = _fill_quick(h, d, first + i * stride)
         _put64(table, 2 * n + i, 1 if r == 1 else 0)
+    return 0
 
 
-_COMPILED = []
+# ------------------------------------------------------------------------------------------ logits
 
 
-def load(progress=None):
-    """Compile all kernels, or load them from Numba's disk cache; at once in later calls.
+@_entry_point
+def block_rows_16(logits, row_stride, width, words, n_words, rows, n_rows, blocked):
+    """`block_rows_32` for 16-bit floats (float16, bfloat16)."""
+    for i in range(n_rows):
+        row = _get64((rows, n_rows), i)
+        line = (logits + 2 * row * row_stride, width)
+        mask = (words + 4 * row * n_words, n_words)
+        for k in range((width + 31) // 32):
+            word = _get32(mask, k) if k < n_words else 0
+            if word == -1:
+                continue
+            n = min(32, width - 32 * k)
+            for j in range(n):
+                keep = -((word >> j) & 1)
+                _put16(line, 32 * k + j, (_get16(line, 32 * k + j) & keep) | (blocked & ~keep))
+    return 0
+
+
+@_entry_point
+def block_rows_32(logits, row_stride, width, words, n_words, rows, n_rows, blocked):
+    """Write ``blocked`` over the logits of the tokens that a mask does not allow.
+
+    Works on the logits' bits, so one kernel serves each kind of float of a width.
 
     Parameters
     ----------
-    progress : callable or None
-        Called as ``progress(done, total)`` after each of them.
-
-    Returns
-    -------
-    list of int
-        Addresses of the far functions, in the order of the header's slots from ``S_FAR`` on.
+    logits : address of the first logit; row ``r`` starts ``r * row_stride`` elements behind it
+    row_stride, width : int
+        Elements from row to row, and logits of a row.
+    words, n_words : address and width of (rows, n_words) int32 masks
+        Bit ``t % 32`` of word ``t // 32`` is 1 where token ``t`` is allowed; tokens past the words are
+        blocked.
+    rows, n_rows : address and length of int64 row numbers
+    blocked : int
+        Bits of minus infinity.
     """
-    total = len(ENTRY_POINTS) + len(FAR_FUNCTIONS)
-    done = 0
-    for dispatcher, signature in ENTRY_POINTS:
-        if not dispatcher.signatures:
-            dispatcher.compile(signature)
-            dispatcher.disable_compile()
-        done += 1
-        if progress is not None:
-            progress(done, total)
-    for function in FAR_FUNCTIONS[len(_COMPILED) :]:
-        signature = types.int64(*[types.int64] * function.__code__.co_argcount)
-        _COMPILED.append(cfunc(signature, cache=True, error_model="numpy")(function))
-        if progress is not None:
-            progress(done + len(_COMPILED), total)
-    return [f.address for f in _COMPILED]
+    for i in range(n_rows):
+        row = _get64((rows, n_rows), i)
+        line = (logits + 4 * row * row_stride, width)
+        mask = (words + 4 * row * n_words, n_words)
+        for k in range((width + 31) // 32):
+            word = _get32(mask, k) if k < n_words else 0
+            if word == -1:
+                continue
+            n = min(32, width - 32 * k)
+            for j in range(n):
+                keep = -((word >> j) & 1)
+                _put32(line, 32 * k + j, (_get32(line, 32 * k + j) & keep) | (blocked & ~keep))
+    return 0
+
+
+@_entry_point
+def block_rows_64(logits, row_stride, width, words, n_words, rows, n_rows, blocked):
+    """`block_rows_32` for float64."""
+    for i in range(n_rows):
+        row = _get64((rows, n_rows), i)
+        line = (logits + 8 * row * row_stride, width)
+        mask = (words + 4 * row * n_words, n_words)
+        for k in range((width + 31) // 32):
+            word = _get32(mask, k) if k < n_words else 0
+            if word == -1:
+                continue
+            n = min(32, width - 32 * k)
+            for j in range(n):
+                keep = -((word >> j) & 1)
+                _put64(line, 32 * k + j, (_get64(line, 32 * k + j) & keep) | (blocked & ~keep))
+    return 0

@@ -25,14 +25,16 @@ from constrain.tokenizer_index.errors import VocabularyError
 if TYPE_CHECKING:
     import torch
 
-# Type of the bits of each kind of float, and the bits of minus infinity (IEEE 754; bfloat16 is the
-# upper half of float32).
-_MINUS_INFINITY = {
-    "float16": ("int16", 0xFC00 - (1 << 16)),
-    "bfloat16": ("int16", 0xFF80 - (1 << 16)),
-    "float32": ("int32", 0xFF800000 - (1 << 32)),
-    "float64": ("int64", 0xFFF0000000000000 - (1 << 64)),
+# The bits of minus infinity in each kind of float, as a signed integer of its size (IEEE 754;
+# bfloat16 is the upper half of float32).
+_MINUS_INFINITY: dict[str, np.signedinteger[Any]] = {
+    "float16": np.int16(0xFC00 - (1 << 16)),
+    "bfloat16": np.int16(0xFF80 - (1 << 16)),
+    "float32": np.int32(0xFF800000 - (1 << 32)),
+    "float64": np.int64(0xFFF0000000000000 - (1 << 64)),
 }
+# Numpy takes microseconds to name a type, so its own three are found by the type itself.
+_NUMPY_NAMES = {np.dtype(name): name for name in ("float16", "float32", "float64")}
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> NDArray[np.int32]:
@@ -87,7 +89,7 @@ def apply_token_bitmask_inplace(
     words, n_mask_rows = _checked_bitmask(bitmask)
     if isinstance(logits, np.ndarray):
         rows = _checked_rows(logits.shape, n_mask_rows, indices)
-        _apply_to_array(logits, str(logits.dtype), _host_words(words), rows)
+        _apply_to_array(logits, _NUMPY_NAMES.get(logits.dtype) or str(logits.dtype), _host_words(words), rows)
     elif _is_tensor(logits):
         rows = _checked_rows(tuple(logits.shape), n_mask_rows, indices)
         _apply_to_tensor(logits, words, rows, is_all=indices is None)
@@ -117,11 +119,15 @@ def _is_tensor(value: object) -> bool:
 
 def _checked_bitmask(bitmask: Any) -> tuple[Any, int]:
     """The mask with two dimensions, and its number of rows."""
-    if not (isinstance(bitmask, np.ndarray) or _is_tensor(bitmask)):
+    if isinstance(bitmask, np.ndarray):
+        is_int32 = bitmask.dtype == np.int32
+    elif _is_tensor(bitmask):
+        is_int32 = str(bitmask.dtype) == "torch.int32"
+    else:
         raise VocabularyError(
             f"the bitmask is a {type(bitmask).__name__}; expected a numpy array or a torch tensor of int32."
         )
-    if str(bitmask.dtype).removeprefix("torch.") != "int32":
+    if not is_int32:
         raise VocabularyError(
             f"the bitmask has dtype {bitmask.dtype}; expected int32, as allocate_token_bitmask makes it."
         )
@@ -153,7 +159,7 @@ def _checked_rows(shape: tuple[int, ...], n_mask_rows: int, indices: Any) -> NDA
     return given.astype(np.int64)
 
 
-def _bits(dtype: str) -> tuple[str, int]:
+def _minus_infinity(dtype: str) -> np.signedinteger[Any]:
     found = _MINUS_INFINITY.get(dtype.removeprefix("torch."))
     if found is None:
         raise VocabularyError(f"the logits have dtype {dtype}; expected one of {', '.join(_MINUS_INFINITY)}.")
@@ -175,7 +181,7 @@ def _kernel() -> Callable[..., None]:
 def _host_words(words: Any) -> NDArray[np.int32]:
     """A two-dimensional mask in the layout the kernel reads."""
     array = words if isinstance(words, np.ndarray) else words.detach().cpu().numpy()
-    if not (array.flags.c_contiguous and array.flags.writeable):
+    if not array.flags.carray:  # the kernel takes aligned, writeable, C-contiguous arrays alone
         array = array.copy(order="C")
     return np.asarray(array, np.int32)
 
@@ -184,22 +190,22 @@ def _apply_to_array(
     logits: NDArray[Any], dtype: str, words: NDArray[np.int32], rows: NDArray[np.int64]
 ) -> None:
     """Mask an array; ``dtype`` names its floats, which may be held as integers of the same size."""
-    bits, blocked = _bits(dtype)
+    blocked = _minus_infinity(dtype)
     if not logits.flags.writeable:
         raise VocabularyError("the logits are read-only; pass a copy.")
-    values = (logits if logits.ndim == 2 else logits[None]).view(bits)
+    values = np.asarray(logits if logits.ndim == 2 else logits[None]).view(blocked.dtype)
     if not (len(rows) and values.size):
         return
     item, width = values.itemsize, values.shape[1]
     stride = values.strides[0] if len(values) > 1 else width * item
-    if values.strides[1] == item and stride % item == 0 and stride >= width * item:
+    is_plain = values.strides[1] == item and stride % item == 0 and stride >= width * item
+    if is_plain and values.flags.aligned:
         if values.flags.c_contiguous:
             flat = values.reshape(-1)
         else:
             n_elements = (len(values) - 1) * (stride // item) + width
             flat = np.lib.stride_tricks.as_strided(values, (n_elements,), (item,))
-        scalar = flat.dtype.type
-        _kernel()(flat, stride // item, width, words, rows, scalar(blocked), scalar(-1), 32)
+        _kernel()(flat, stride // item, width, words, rows, blocked, type(blocked)(-1), 32)
         return
     _refuse_overlap(values)
     n_covered = min(width, 32 * words.shape[1])
@@ -227,7 +233,7 @@ def _apply_to_tensor(logits: Any, words: Any, rows: NDArray[np.int64], *, is_all
     """Mask a tensor: through its memory where the CPU holds it, else by torch operations."""
     import torch
 
-    bits, _ = _bits(str(logits.dtype))
+    bits = _minus_infinity(str(logits.dtype)).dtype.name
     if logits.layout != torch.strided:
         raise VocabularyError(f"the logits have layout {logits.layout}; expected a dense tensor.")
     records = logits.requires_grad and torch.is_grad_enabled()

@@ -23,8 +23,17 @@ BUCKET_LIMITS = (4, 8, 16, 1 << 20)
 """Largest number of characters of a token in each trie of the slice."""
 
 
-def character_automaton() -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def character_automaton(
+    present: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return the byte automaton of any number of slice characters.
+
+    Parameters
+    ----------
+    present : (256,) bool or None
+        Bytes that occur in some token. Others are left out, and so are states that could then not
+        get back to the start: a lexer that has been rid of such bytes must not fail the question
+        whether it takes every character. ``None``: all bytes.
 
     Returns
     -------
@@ -52,6 +61,11 @@ def character_automaton() -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     table[7, 0x80:0x90] = 3  # after F4: at most U+10FFFF
     accept = np.zeros(8, np.uint8)
     accept[0] = 1
+    if present is not None:
+        table[:, ~present] = DEAD
+        for _ in range(3):  # bytes of a character that may follow its first
+            stuck = np.flatnonzero((table[1:] == DEAD).all(axis=1)) + 1
+            table[np.isin(table, stuck)] = DEAD
     return table, accept
 
 

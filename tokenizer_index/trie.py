@@ -74,7 +74,8 @@ class VocabularyIndex:
     bucket_max : (4,) int64
         Most characters of a token in tries 1 to 4 (4, 8, 16, no limit).
     slice_table : (n_slice_states, 256) int32
-        Byte automaton of slice characters, see `slices.character_automaton`.
+        Byte automaton of the slice characters that tokens can spell, see
+        `slices.character_automaton`.
     slice_accept : (n_slice_states,) uint8
     layers : (34, n_words) uint32
         Row ``k`` up to 32: slice tokens of at most ``k`` characters; row 33: all of them. Equal tokens
@@ -187,7 +188,9 @@ def assemble(
     eos_token_ids: Int32,
 ) -> VocabularyIndex:
     """Make an index of its stored arrays (those named in `STORED`) and what is cheap to make again."""
-    table, accept = slices.character_automaton()
+    present = np.zeros(256, np.bool_)
+    present[token_data] = True
+    table, accept = slices.character_automaton(present)
     return VocabularyIndex(
         size=len(token_offsets) - 1,
         **{name: stored[name] for name in STORED},

@@ -274,6 +274,11 @@ class Vocabulary:
         return self._missing_bytes
 
     @property
+    def absent_bytes(self) -> bytes:
+        """The bytes that occur in no token at all, rising; some of `missing_bytes`."""
+        return bytes(np.flatnonzero(np.bincount(self._data, minlength=256) == 0).astype(np.uint8))
+
+    @property
     def has_all_bytes(self) -> bool:
         """Every single byte is a token, so every byte string can be written."""
         return not self.missing_bytes

@@ -14,7 +14,7 @@ from constrain.cli.report import JsonOption, print_json, reports_errors, working
 from constrain.cli.spec_options import SPEC_HELP, SpecOptions, drop_newline, read_text, takes_spec
 
 if TYPE_CHECKING:
-    from constrain.generate import Generation
+    from constrain.generation import Generation
 
 
 @takes_spec

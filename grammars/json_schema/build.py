@@ -66,7 +66,7 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     LimitExceededError
         It is too large or too deep.
     """
-    root = _load(schema) if isinstance(schema, str) else schema
+    root = _load(schema, watch) if isinstance(schema, str) else schema
     if not isinstance(root, (dict, bool)):
         raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
     draft = options.draft or _draft(root)
@@ -94,7 +94,7 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     return SchemaGrammar(grammar, tuple(builder.dropped), draft)
 
 
-def _load(text: str) -> Json:
+def _load(text: str, watch: Watch) -> Json:
     def refuse(constant: str) -> NoReturn:
         raise SpecError(f"{constant} is not JSON.", source=text, offset=text.find(constant))
 
@@ -105,7 +105,7 @@ def _load(text: str) -> Json:
     except RecursionError as error:
         # The standard library's reader goes as deep as the interpreter's stack.
         raise LimitExceededError(
-            "nesting", text.count("{") + text.count("["), "the schema's text", "Pass the schema as a dict."
+            "nesting", watch.limits.nesting, "the schema's text", "Pass the schema as a dict."
         ) from error
 
 

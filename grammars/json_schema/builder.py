@@ -15,21 +15,20 @@ from typing import TypeAlias
 
 from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import (
-    EMPTY_LANGUAGE,
     Choice,
     Expression,
-    Intersection,
     Pattern,
     RuleReference,
     Terminal,
     TerminalReference,
 )
-from constrain.grammars.json_schema import disjoint, formats, numbers, strings, terminals
+from constrain.grammars.json_schema import disjoint, strings, terminals
 from constrain.grammars.json_schema.arrays import array_body
+from constrain.grammars.json_schema.cursor import Cursor
+from constrain.grammars.json_schema.drafts import HANDLERS
 from constrain.grammars.json_schema.facts import (
     ARRAY,
     BOOLEAN,
-    FRACTION,
     NULL,
     NUMBER,
     OBJECT,
@@ -40,13 +39,12 @@ from constrain.grammars.json_schema.facts import (
     Location,
     Scope,
 )
-from constrain.grammars.json_schema.keywords import HANDLERS, Cursor
 from constrain.grammars.json_schema.objects import object_body
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.json_schema.resolve import References
-from constrain.grammars.json_schema.values import constants
+from constrain.grammars.json_schema.scalars import number, string
+from constrain.grammars.json_schema.values import constants, merge_constants, types_of
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.parse import parse_ecma
 
 Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
 
@@ -55,19 +53,8 @@ _REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly
 _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
 
 
-_PATTERNS: dict[str, Pattern] = {}
-_MAX_PATTERNS = 2048
-
-
-def _pattern(source: str, watch: Watch, pointer: str) -> Pattern:
-    """Return the JSON strings that match ``source``; patterns repeat within and across schemas."""
-    pattern = _PATTERNS.get(source)
-    if pattern is None:
-        pattern = strings.quoted(parse_ecma(source, watch=watch, pointer=pointer), False)
-        if len(_PATTERNS) >= _MAX_PATTERNS:
-            _PATTERNS.clear()
-        _PATTERNS[source] = pattern
-    return pattern
+# What a branch counts for under Limits.states: several groups of branches multiply.
+_STATES_PER_BRANCH = 100
 
 
 @lru_cache(maxsize=8192)
@@ -103,7 +90,7 @@ class Builder:
         self.uses_any = False
         self._draft = draft
         self._references = References(root, draft)
-        self._cursor = Cursor(self._references, draft, watch, self.dropped)
+        self._cursor = Cursor(self._references, draft, watch, self.dropped, options.formats)
         self._handlers = HANDLERS[draft]
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
@@ -198,6 +185,7 @@ class Builder:
             current = todo.pop()
             if not current.groups:
                 done.append(current)
+                self.watch.at_most("states", _STATES_PER_BRANCH * len(done), facts.pointer)
                 continue
             group = current.groups[0]
             rest = current.copy()
@@ -231,7 +219,7 @@ class Builder:
         if not facts.groups:
             found = self._alternatives(facts) if facts.types else ()
         else:
-            several = self.expand(facts)
+            several = merge_constants(self.expand(facts))
             found = tuple(
                 dict.fromkeys(reference for one in several for reference in self._alternatives(one))
             )
@@ -244,16 +232,19 @@ class Builder:
         if not facts.key:
             self.uses_any = True
             return _ANYTHING if types else ()
-        for unsupported in facts.unsupported:
-            if unsupported.types & types:
-                self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
+        if facts.unsupported:
+            if facts.values is not None:
+                types &= types_of(facts)
+            for unsupported in facts.unsupported:
+                if unsupported.types & types:
+                    self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
         if facts.values is not None:
             return constants(self, facts)
         found: list[TerminalReference | RuleReference] = []
         if types & STRING:
-            found += self._string(facts)
+            found += string(self, facts)
         if types & NUMBER:
-            found += self._number(facts)
+            found += number(self, facts)
         if types & BOOLEAN:
             found.append(terminals.BOOLEAN)
         if types & NULL:
@@ -280,70 +271,6 @@ class Builder:
             reference = self._rule_of[key] = RuleReference(name)
             self._queue.append((name, kind, facts))
         return reference
-
-    def _number(self, facts: Facts) -> Alternatives:
-        is_integer = not facts.types & FRACTION
-        is_plain = self.options.integers == "plain"
-        low, high = facts.low, facts.high
-        if low is None and high is None:
-            if not is_integer:
-                return (terminals.NUMBER,)
-            pattern = numbers.INTEGER if is_plain else numbers.ANY_INTEGER
-            return (self.terminal("integer", pattern, "integer"),)
-        fraction = ("none" if is_plain else "zeros") if is_integer else "any"
-        key = ("number", low, high, fraction)
-        known = self._terminal_of.get(key)
-        if known is not None:
-            return (known,)
-        pattern = numbers.within(low, high, fraction)
-        name = "integer" if is_integer else "number"
-        if pattern == EMPTY_LANGUAGE:
-            self.note_empty(f"no {name} is within the bounds", facts.pointer)
-            return ()
-        if low is not None:
-            name += f" {'above' if low[1] else 'from'} {low[0]}"
-        if high is not None:
-            name += f" {'below' if high[1] else 'to'} {high[0]}"
-        return (self.terminal(key, pattern, name, facts.pointer),)
-
-    def _string(self, facts: Facts) -> Alternatives:
-        low, high = facts.min_length, facts.max_length
-        if not facts.patterns and not facts.formats and low == 0 and high is None:
-            return (terminals.STRING,)
-        sources = tuple(dict.fromkeys(source for source, _ in facts.patterns))
-        names = tuple(dict.fromkeys(name for name, _ in facts.formats))
-        key = ("string", low, high, sources, names)
-        known = self._terminal_of.get(key)
-        if known is not None:
-            return (known,)
-        limits = list(self.string_limits(facts))
-        name = "string"
-        if low or high is not None:
-            limits.append(strings.of_length(low, high))
-            name += f" of {low} to {'any number of' if high is None else high} characters"
-        if not limits:
-            return (terminals.STRING,)
-        if sources:
-            name += f" matching {' and '.join(sources)}"
-        if self.options.formats:
-            name = " ".join([*(format_ for format_ in names if format_ in formats.SUPPORTED), name])
-        pattern = limits[0] if len(limits) == 1 else Intersection(tuple(limits))
-        return (self.terminal(key, pattern, name, facts.pointer),)
-
-    def string_limits(self, facts: Facts) -> tuple[Pattern, ...]:
-        """Return the patterns that ``pattern`` and ``format`` demand of a JSON string."""
-        # A dictionary keeps one pointer for each source and name.
-        patterns = dict(facts.patterns)
-        found = [_pattern(source, self.watch, pointer) for source, pointer in patterns.items()]
-        if self.options.formats:
-            for name, pointer in dict(facts.formats).items():
-                if name in formats.SUPPORTED:
-                    found += formats.json_strings(name)
-                elif name in formats.UNSUPPORTED:
-                    self.drop_or_raise(f"format {name}", pointer, formats.UNSUPPORTED[name])
-                else:
-                    self.dropped.update((at, None) for format_, at in facts.formats if format_ == name)
-        return tuple(found)
 
     # ------------------------------------------------------------------------------ terminals and rules
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema.arrays import item_locations
+from constrain.grammars.json_schema.equality import shared_values
 from constrain.grammars.json_schema.facts import Facts, Json, Location
-from constrain.grammars.json_schema.keywords import is_equal
 from constrain.grammars.json_schema.numbers import Bound
 from constrain.grammars.json_schema.objects import property_locations
 from constrain.grammars.json_schema.values import is_within, type_of
@@ -28,7 +28,9 @@ _DEPTH = 4  # of properties and items within each other that are looked at
 def are_disjoint(builder: Builder, branches: list[Facts]) -> bool:
     """Is no value described by two of ``branches``, as far as can be seen?"""
     prover = _Prover(builder)
-    expanded = [builder.expand(branch, is_exact=False) for branch in branches]
+    expanded = [found for branch in branches if (found := builder.expand(branch, is_exact=False))]
+    if prover.are_tagged(expanded):
+        return True
     return all(prover.pairwise(a, b, 0) for a, b in combinations(expanded, 2))
 
 
@@ -38,6 +40,32 @@ class _Prover:
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._parts: dict[tuple[tuple[int, ...], object], list[Facts]] = {}
+
+    def are_tagged(self, branches: list[list[Facts]]) -> bool:
+        """Do all branches require a property that is another constant string in each?
+
+        The usual way to tell branches apart, found here without comparing every pair.
+        """
+        if not all(facts.types == bits.OBJECT for branch in branches for facts in branch):
+            return False
+        names = branches[0][0].required if branches else ()
+        return any(self._is_tag(name, branches) for name in names)
+
+    def _is_tag(self, name: str, branches: list[list[Facts]]) -> bool:
+        seen: set[str] = set()
+        for branch in branches:
+            own: set[str] = set()
+            for facts in branch:
+                if name not in facts.required:
+                    return False
+                for part in self._part(facts, name, property_locations):
+                    if part.values is None or not all(isinstance(value, str) for value in part.values):
+                        return False
+                    own.update(part.values)
+            if not seen.isdisjoint(own):
+                return False
+            seen |= own
+        return True
 
     def pairwise(self, first: list[Facts], second: list[Facts], depth: int) -> bool:
         """Is each of ``first`` disjoint from each of ``second``?"""
@@ -50,7 +78,8 @@ class _Prover:
         self._builder.watch.step(a.pointer)
         for one, other in ((a, b), (b, a)):
             if one.values is not None:
-                return not any(_may_be(value, one) and _may_be(value, other) for value in one.values)
+                shared = one.values if other.values is None else shared_values(one.values, other.values)
+                return not any(_may_be(value, one) and _may_be(value, other) for value in shared)
         return (
             not common & (bits.NULL | bits.BOOLEAN)
             and (not common & bits.NUMBER or _below(a.high, b.low) or _below(b.high, a.low))
@@ -94,10 +123,8 @@ class _Prover:
 
 
 def _may_be(value: Json, facts: Facts) -> bool:
-    """May ``value`` be one that ``facts`` describe? Only a negative answer is sure."""
+    """May ``value`` satisfy ``facts``, lists of values aside? Only a negative answer is sure."""
     if not type_of(value, facts.values_at) & facts.types:
-        return False
-    if facts.values is not None and not any(is_equal(value, other) for other in facts.values):
         return False
     if isinstance(value, str):
         return facts.min_length <= len(value) and not _fewer(facts.max_length, len(value))

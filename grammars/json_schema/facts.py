@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from constrain.grammars.json_schema.numbers import Bound
 
 Json: TypeAlias = Any
-Scope: TypeAlias = Any  # a referencing.Resolver, or None inside the root resource
+Scope: TypeAlias = Any  # None in the root resource, else an Embedded or a referencing.Resolver
 
 NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT = (1 << i for i in range(7))
 NUMBER = INTEGER | FRACTION

@@ -53,6 +53,10 @@ ANY_INTEGER = Concatenation(
     )
 )
 
+# Numbers in schemas may have so many digits: bounds and constants are spelled digit by digit.
+MAX_DIGITS = 4000
+MAX_BITS = 13_287  # of an integer with that many
+
 # A bound: its value, and whether the value itself is excluded.
 Bound: TypeAlias = tuple[Decimal, bool] | None
 

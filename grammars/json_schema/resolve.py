@@ -22,6 +22,17 @@ class Target(NamedTuple):
     scope: Scope
 
 
+class Embedded(NamedTuple):
+    """The scope of an embedded resource (a schema with an ``$id``) in the scope ``outer``.
+
+    The library's resolver is made of it only if a reference needs one: many schemas have identifiers, few
+    refer to them.
+    """
+
+    outer: Scope
+    schema: dict[str, Json]
+
+
 class References:
     """Finds the targets of references in ``root``, a schema of draft number ``draft``."""
 
@@ -29,7 +40,7 @@ class References:
         self._root = root
         self._draft = draft
         self._id = "id" if draft == 4 else "$id"
-        self._root_resolver: Any = None
+        self._known_root_resolver: Any = None
 
     def scope_of(self, schema: dict[str, Json], scope: Scope) -> Scope:
         """Return the scope of references inside ``schema``, which stands in ``scope``."""
@@ -38,8 +49,7 @@ class References:
             return scope
         if self._draft <= 7 and "$ref" in schema:  # siblings of $ref count for nothing
             return scope
-        outer = self._resolver() if scope is None else scope
-        return outer.in_subresource(self._specification().create_resource(schema))
+        return Embedded(scope, schema)
 
     def target(self, reference: str, pointer: str, scope: Scope) -> Target:
         """Return what ``reference``, which stands at ``pointer``, names.
@@ -58,7 +68,7 @@ class References:
                 found = self._walk(reference, pointer)
                 if found is not None:
                     return found
-        return self._look_up(reference, pointer, self._resolver() if scope is None else scope)
+        return self._look_up(reference, pointer, self._resolver(scope))
 
     def _walk(self, reference: str, pointer: str) -> Target | None:
         """Follow a pointer from the root; ``None`` if it enters a resource of its own."""
@@ -96,8 +106,7 @@ class References:
                 reason=f"to {reference!r} is not supported: that document isn't part of the schema",
                 hint="Copy what it names into $defs; nothing is ever fetched.",
             ) from error
-        where = reference if reference.startswith("#") else f"{reference}"
-        return Target(resolved.contents, where, resolved.resolver)
+        return Target(resolved.contents, reference, resolved.resolver)
 
     def _specification(self) -> Any:
         from referencing import jsonschema
@@ -110,12 +119,23 @@ class References:
             2020: jsonschema.DRAFT202012,
         }[self._draft]
 
-    def _resolver(self) -> Any:
-        if self._root_resolver is None:
+    def _resolver(self, scope: Scope) -> Any:
+        """Return the library's resolver of references inside ``scope``."""
+        inner = []
+        while isinstance(scope, Embedded):
+            inner.append(scope.schema)
+            scope = scope.outer
+        resolver = self._root_resolver() if scope is None else scope
+        for schema in reversed(inner):
+            resolver = resolver.in_subresource(self._specification().create_resource(schema))
+        return resolver
+
+    def _root_resolver(self) -> Any:
+        if self._known_root_resolver is None:
             from referencing import Registry
 
             resource = self._specification().create_resource(self._root)
             base = resource.id() or ""
             registry = Registry().with_resource(base, resource)
-            self._root_resolver = registry.resolver(base)
-        return self._root_resolver
+            self._known_root_resolver = registry.resolver(base)
+        return self._known_root_resolver

@@ -21,6 +21,8 @@ from constrain.grammars.ir import (
 )
 from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema.facts import Facts, Json
+from constrain.grammars.json_schema.numbers import MAX_BITS, MAX_DIGITS
+from constrain.grammars.json_schema.scalars import string_limits
 from constrain.grammars.json_schema.strings import canonical, has_surrogate
 from constrain.grammars.json_schema.terminals import (
     COLON,
@@ -55,7 +57,7 @@ def constants(builder: Builder, facts: Facts) -> Alternatives:
     if facts.low is not None or facts.high is not None:
         scalars = [value for value in scalars if is_within(value, facts)]
     found: list[TerminalReference | RuleReference] = []
-    limits = builder.string_limits(facts) if strings and (facts.patterns or facts.formats) else ()
+    limits = string_limits(builder, facts) if strings and (facts.patterns or facts.formats) else ()
     if limits:
         pattern = Intersection((_strings(strings, facts.values_at), *limits))
         key = ("constants within", tuple(strings), facts.patterns, facts.formats)
@@ -72,6 +74,51 @@ def constants(builder: Builder, facts: Facts) -> Alternatives:
     return tuple(found)
 
 
+def merge_constants(several: list[Facts]) -> list[Facts]:
+    """Replace those of ``several`` that only list scalars by one that lists them all.
+
+    Branches such as ``{"const": "a", "title": ...}`` become one terminal that way.
+    """
+    if len(several) < 2:
+        return several
+    others = []
+    values: list[Json] = []
+    first: Facts | None = None
+    for facts in several:
+        if facts.values is None or not _is_list_of_scalars(facts):
+            others.append(facts)
+            continue
+        first = first or facts
+        values += [value for value in facts.values if type_of(value, facts.values_at) & facts.types]
+    if first is None:
+        return several
+    merged = Facts()
+    merged.values, merged.values_at = tuple(values), first.values_at
+    merged.key, merged.pointer = first.key, first.pointer
+    return [*others, merged]
+
+
+def _is_list_of_scalars(facts: Facts) -> bool:
+    has_limits = (
+        facts.low
+        or facts.high
+        or facts.min_length
+        or facts.max_length is not None
+        or facts.patterns
+        or facts.formats
+        or facts.unsupported
+    )
+    return not has_limits and not any(isinstance(value, (dict, list)) for value in facts.values or ())
+
+
+def types_of(facts: Facts) -> int:
+    """Return the bits of the types of the values that ``facts`` list."""
+    found = 0
+    for value in facts.values or ():
+        found |= type_of(value, facts.values_at)
+    return found
+
+
 def type_of(value: Json, pointer: str) -> int:
     """Return the bit of the type of a JSON value.
 
@@ -85,6 +132,8 @@ def type_of(value: Json, pointer: str) -> int:
     if isinstance(value, bool):
         return bits.BOOLEAN
     if isinstance(value, int):
+        if value.bit_length() > MAX_BITS:
+            raise SpecError(f"an integer of more than {MAX_DIGITS:,} digits.", pointer=pointer)
         return bits.INTEGER
     if isinstance(value, float) and value - value == 0:  # finite
         return bits.INTEGER if value.is_integer() else bits.FRACTION

@@ -122,6 +122,7 @@ class _Program:
 
     def add(self, tree: Tree, start: int, depth: int, in_behind: bool) -> Task[int]:
         """Add ``tree`` from ``start`` on; return the state after it."""
+        end: int
         match tree:
             case Literal(data):
                 for character in data.decode():
@@ -141,11 +142,13 @@ class _Program:
                     self.link((yield self.add(part, begin, depth, in_behind)), end)
                 return end
             case Repeat(body, minimum, maximum) | Loop(body, minimum, maximum):
-                return (yield self.add_loop(body, minimum, maximum, start, depth, in_behind))
+                end = yield self.add_loop(body, minimum, maximum, start, depth, in_behind)
+                return end
             case Near():
                 return self.add_near(tree, start)
             case Look():
-                return (yield self.add_look(tree, start, depth, in_behind))
+                end = yield self.add_look(tree, start, depth, in_behind)
+                return end
             case Automaton():
                 return self.add_automaton(tree, start)
             case Intersection():

@@ -9,6 +9,9 @@ prefix of another). Then
 - ``X{m,n}+`` is ``X{m,n-1}(?!X) | X{n}``, because the number of rounds is the only freedom;
 - ``(?>XY)`` is ``X(?>Y)``.
 
+Certain are, among others: texts of one length, alternatives that begin with different characters, what
+ends with the first character of some kind, and, by these rules, possessive runs of one kind of character.
+
 Anything else is refused rather than approximated.
 """
 
@@ -18,17 +21,17 @@ from collections.abc import Sequence
 
 from constrain.grammars.ir import Alternation, CharacterClass, Concatenation, Literal, Pattern, Ranges, Repeat
 from constrain.grammars.regex import nodes
-from constrain.grammars.regex.build import lengths
+from constrain.grammars.regex.build import lengths, single_characters
 from constrain.grammars.regex.nodes import Look, Near, Node, Tree, choice, look, loop, sequence
-from constrain.grammars.regex.ranges import is_disjoint, normalize
+from constrain.grammars.regex.ranges import NONE, is_disjoint, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 
 
 def possessive_loop(body: Tree, minimum: int, maximum: int | None) -> Tree | None:
     """Return ``body{minimum,maximum}+`` without possessiveness, or ``None`` where that is not known."""
-    if isinstance(body, Node) or not is_certain(body):
+    if not _is_certain_tree(body):
         return None
-    if lengths(body) == (0, 0):
+    if not isinstance(body, Node) and lengths(body) == (0, 0):
         return loop(body, minimum, maximum)
     stop = look(True, True, body, 0)
     if maximum is None:
@@ -62,11 +65,8 @@ def atomic_group(alternatives: Sequence[Tree], keeps_order: bool) -> Tree | None
 
 
 def _atomic(tree: Tree, keeps_order: bool) -> Tree | None:
-    parts: list[Tree]
-    if isinstance(tree, nodes.Sequence) or type(tree) is Concatenation:
-        parts = list(tree.parts)
-    else:
-        parts = [tree]
+    is_sequence = isinstance(tree, nodes.Sequence | Concatenation)
+    parts: list[Tree] = list(tree.parts) if is_sequence else [tree]  # type: ignore[union-attr]
     *init, last = parts
     if not all(_is_certain_tree(part) for part in init):
         return tree if not isinstance(tree, Node) and is_certain(tree) else None
@@ -80,7 +80,74 @@ def _atomic(tree: Tree, keeps_order: bool) -> Tree | None:
 
 
 def _is_certain_tree(tree: Tree) -> bool:
-    return isinstance(tree, Near | Look) or (not isinstance(tree, Node) and is_certain(tree))
+    return run(_is_certain_task(tree))
+
+
+def _is_certain_task(tree: Tree) -> Task[bool]:
+    match tree:
+        case Near() | Look():
+            return True
+        case nodes.Sequence(parts):
+            for index, part in enumerate(parts):
+                after = parts[index + 1] if index + 1 < len(parts) else None
+                if not ((yield _is_certain_task(part)) or _ends_where_it_must(part, after)):
+                    return False
+            return True
+        case nodes.Choice(parts):
+            for part in parts:
+                if not (yield _is_certain_task(part)):
+                    return False
+            return _begin_apart([run(_first(part)) for part in parts])
+        case nodes.Loop():
+            return False
+        case _:
+            return is_certain(tree)
+
+
+def _ends_where_it_must(part: Tree, after: Tree | None) -> bool:
+    """Is ``part`` a run of characters of one set, and ``after`` the condition that no more of them follow?"""
+    if not isinstance(part, Repeat) or part.maximum is not None or not isinstance(after, Near):
+        return False
+    single = single_characters(part.body)
+    return single is not None and all(is_disjoint(single, case.after) for case in after.cases)
+
+
+def _begin_apart(firsts: list[Ranges | None]) -> bool:
+    """Have the sets no character in common? ``None``: unknown, or the empty text is possible."""
+    seen: Ranges = NONE
+    for ranges in firsts:
+        if ranges is None or not is_disjoint(seen, ranges):
+            return False
+        seen = union(seen, ranges)
+    return True
+
+
+def _first(tree: Tree) -> Task[Ranges | None]:
+    """Return the characters that members begin with; ``None`` if unknown, or a member may be empty."""
+    match tree:
+        case Literal(data):
+            return ((ord(data.decode()[0]),) * 2,) if data else None
+        case CharacterClass(ranges):
+            return ranges
+        case Repeat(body, minimum) | nodes.Loop(body, minimum):
+            found: Ranges | None = (yield _first(body)) if minimum else None
+            return found
+        case Concatenation(parts) | nodes.Sequence(parts):
+            for part in parts:
+                if not isinstance(part, Near | Look):
+                    found = yield _first(part)
+                    return found
+            return None
+        case Alternation(parts) | nodes.Choice(parts):
+            sets: list[Ranges] = []
+            for part in parts:
+                found = yield _first(part)
+                if found is None:
+                    return None
+                sets.append(found)
+            return normalize(pair for ranges in sets for pair in ranges)
+        case _:
+            return None
 
 
 def is_certain(pattern: Pattern) -> bool:
@@ -88,6 +155,10 @@ def is_certain(pattern: Pattern) -> bool:
     least, most = lengths(pattern)
     if least == most:
         return True
+    if type(pattern) is Alternation:
+        return all(is_certain(part) for part in pattern.parts) and _begin_apart(
+            [run(_first(part)) for part in pattern.parts]
+        )
     if type(pattern) is not Concatenation:
         return False
     if all(is_certain(part) for part in pattern.parts):
@@ -114,7 +185,8 @@ def _alphabet(pattern: Pattern) -> Task[Ranges | None]:
         case CharacterClass(ranges):
             return ranges
         case Repeat(body):
-            return (yield _alphabet(body))
+            repeated: Ranges | None = yield _alphabet(body)
+            return repeated
         case Concatenation(parts) | Alternation(parts):
             pairs: list[tuple[int, int]] = []
             for part in parts:

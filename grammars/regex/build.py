@@ -88,31 +88,40 @@ def concatenate(parts: Iterable[Pattern]) -> Pattern:
 
 
 def alternate(parts: Iterable[Pattern]) -> Pattern:
-    """Return any one of ``parts``; single characters become one class, an empty text a repeat."""
-    out: dict[Pattern, None] = {}
+    """Return any one of ``parts``; single characters become one class, an empty text a repeat.
+
+    Equal parts are found only among literals: comparing deep patterns would take too long, and too much
+    of the interpreter's stack.
+    """
+    items: list[Pattern] = []
+    words: set[bytes] = set()
     single: list[tuple[int, int]] = []
     has_empty = False
-    for part in parts:
-        for item in part.parts if type(part) is Alternation else (part,):
-            kind = type(item)
-            if kind is CharacterClass:
-                single += item.ranges  # type: ignore[union-attr]
-            elif kind is Literal:
-                data = item.data  # type: ignore[union-attr]
-                if not data:
-                    has_empty = True
-                elif len(data) == 1:
-                    single.append((data[0], data[0]))
-                elif data[0] >= 0xC2 and len(data) <= 4 and len(data.decode()) == 1:
-                    single.append((ord(data.decode()), ord(data.decode())))
-                else:
-                    out[item] = None
-            elif kind is Repeat and item.minimum == 0 and item.maximum == 1:  # type: ignore[union-attr]
+    todo = list(parts)
+    todo.reverse()
+    while todo:
+        item = todo.pop()
+        kind = type(item)
+        if kind is CharacterClass:
+            single += item.ranges  # type: ignore[union-attr]
+        elif kind is Literal:
+            data = item.data  # type: ignore[union-attr]
+            if not data:
                 has_empty = True
-                out[item.body] = None  # type: ignore[union-attr]
-            else:
-                out[item] = None
-    items = list(out)
+            elif len(data) == 1:
+                single.append((data[0], data[0]))
+            elif data[0] >= 0xC2 and len(data) <= 4 and len(data.decode()) == 1:
+                single.append((ord(data.decode()), ord(data.decode())))
+            elif data not in words:
+                words.add(data)
+                items.append(item)
+        elif kind is Alternation:
+            todo += reversed(item.parts)  # type: ignore[union-attr]
+        elif kind is Repeat and item.minimum == 0 and item.maximum == 1:  # type: ignore[union-attr]
+            has_empty = True
+            todo.append(item.body)  # type: ignore[union-attr]
+        else:
+            items.append(item)
     if single:
         items.append(character_class(normalize(single)))
     if not items:
@@ -132,6 +141,14 @@ def repeat(body: Pattern, minimum: int, maximum: int | None) -> Pattern:
         return EMPTY_LANGUAGE if minimum else EMPTY_STRING
     if minimum == 1 and maximum == 1:
         return body
+    if maximum is None and minimum <= 1 and type(body) is Alternation:
+        # (x+ | y)* is (x | y)*.
+        parts = body.parts
+        if any(type(part) is Repeat and part.minimum == 1 and part.maximum is None for part in parts):
+            body = alternate(
+                part.body if type(part) is Repeat and part.minimum == 1 and part.maximum is None else part
+                for part in parts
+            )
     if type(body) is Repeat:
         low, high = body.minimum, body.maximum
         # Totals are the union of [i * low, i * high] for i from minimum to maximum: one interval if each
@@ -148,41 +165,35 @@ def repeat(body: Pattern, minimum: int, maximum: int | None) -> Pattern:
     return Repeat(body, minimum, maximum)
 
 
-def complement_of(pattern: Pattern) -> Complement:
-    """Return what is not in ``pattern``, for use as a part of an intersection."""
-    return Complement(pattern)
-
-
 def intersect(parts: Iterable[Pattern]) -> Pattern:
     """Return what is in every one of ``parts``, of which at least one is no `Complement`."""
-    positive: dict[Pattern, None] = {}
-    negative: dict[Pattern, None] = {}
+    positive: list[Pattern] = []
+    negative: list[Pattern] = []
+    shared: Ranges | None = None
     for part in parts:
         for item in part.parts if type(part) is Intersection else (part,):
             if type(item) is Complement:
                 if item.part == ANY_TEXT:
                     return EMPTY_LANGUAGE
                 if item.part != EMPTY_LANGUAGE:
-                    negative[item] = None
+                    negative.append(item)
             elif item == EMPTY_LANGUAGE:
                 return EMPTY_LANGUAGE
-            else:
-                positive[item] = None
-    if len(positive) > 1:
-        positive.pop(ANY_TEXT, None)
+            elif type(item) is CharacterClass:
+                shared = item.ranges if shared is None else intersect_sets(shared, item.ranges)
+            elif item != ANY_TEXT:
+                positive.append(item)
+    if shared is not None:
+        if not shared:
+            return EMPTY_LANGUAGE
+        positive.append(character_class(shared))
+    if not positive:
+        positive.append(ANY_TEXT)
+    items = (*positive, *negative)
     fixed = next((item for item in positive if type(item) is Literal), None)
     if fixed is not None:
         text = fixed.data.decode()
-        is_member = all(accepts(item, text) for item in (*positive, *negative))
-        return fixed if is_member else EMPTY_LANGUAGE
-    classes = [item.ranges for item in positive if type(item) is CharacterClass]
-    if len(classes) > 1:
-        shared = classes[0]
-        for ranges in classes[1:]:
-            shared = intersect_sets(shared, ranges)
-        rest = [item for item in positive if type(item) is not CharacterClass]
-        return intersect([character_class(shared), *rest, *negative])
-    items = (*positive, *negative)
+        return fixed if all(accepts(item, text) for item in items) else EMPTY_LANGUAGE
     return items[0] if len(items) == 1 else Intersection(items)
 
 
@@ -236,7 +247,8 @@ def _lengths(pattern: Pattern) -> Task[tuple[int, int | None]]:
                 return 0, 0
             return low * minimum, None if high is None or maximum is None else high * maximum
         case Concatenation(parts):
-            least, most = 0, 0
+            least: int = 0
+            most: int | None = 0
             for part in parts:
                 low, high = yield _lengths(part)
                 least += low
@@ -270,6 +282,7 @@ def accepts(pattern: Pattern, text: str) -> bool:
 
 
 def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
+    places: set[int]
     match pattern:
         case Literal(data):
             word = data.decode()
@@ -287,14 +300,16 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
                 places |= yield _ends(part, text, start)
             return places
         case Repeat(body, minimum, maximum):
-            return (yield _ends_of_repeat(body, minimum, maximum, text, start))
+            places = yield _ends_of_repeat(body, minimum, maximum, text, start)
+            return places
         case Intersection(parts):
             places = set(range(start, len(text) + 1))
             for part in parts:
                 places &= yield _ends(part, text, start)
             return places
         case Complement(part):
-            return set(range(start, len(text) + 1)) - (yield _ends(part, text, start))
+            places = yield _ends(part, text, start)
+            return set(range(start, len(text) + 1)) - places
         case Automaton():
             return _ends_of_automaton(pattern, text, start)
         case _:

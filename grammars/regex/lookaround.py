@@ -126,6 +126,7 @@ class _Lowering:
 
     def expand_node(self, tree: Tree) -> Task[list[Line] | None]:
         """Do the work of `expand`."""
+        lines: list[Line] | None
         self.watch.step("the assertions of a pattern")
         match tree:
             case Near(cases):
@@ -139,9 +140,11 @@ class _Lowering:
                     every += lines
                 return every
             case Sequence(parts):
-                return (yield self.expand_sequence(parts))
+                lines = yield self.expand_sequence(parts)
+                return lines
             case Loop():
-                return (yield self.expand_loop(tree))
+                lines = yield self.expand_loop(tree)
+                return lines
             case _:
                 return [(tree,)]
 
@@ -176,14 +179,17 @@ class _Lowering:
 
     def close_line(self, line: Line, left: bool, right: bool) -> Task[Pattern | None]:
         """Return the pattern of one line, or ``None`` if it depends on what is outside."""
+        around: Pattern | None
         if any(isinstance(item, Loop) for item in line):
-            return (yield self.close_around(line, left, right))
-        plain = [item.pattern if isinstance(item, ClosedLoop) else item for item in line]
+            around = yield self.close_around(line, left, right)
+            return around
+        plain: list[Item] = [item.pattern if isinstance(item, ClosedLoop) else item for item in line]
         lines = self.push_cases(plain, left, right)
         if lines is None:
             return None
         if len(lines) > _MAX_LINES:
-            return (yield self.close_around(line, left, right))
+            around = yield self.close_around(line, left, right)
+            return around
         patterns = []
         for items in lines:
             intervals = yield self.intervals(items, left, right)
@@ -192,9 +198,10 @@ class _Lowering:
             pattern = None
             if intervals is not Failure.CROSSING:
                 parts = [item for item in items if not isinstance(item, Look)]
-                pattern = _nest(parts, intervals)
+                pattern = _nest(parts, intervals)  # type: ignore[arg-type]
             if pattern is None:
-                return (yield self.close_around(line, left, right))
+                around = yield self.close_around(line, left, right)
+                return around
             patterns.append(pattern)
         return alternate(patterns)
 

@@ -254,6 +254,7 @@ def tree_reach(tree: Tree, *, ahead: bool) -> int | None:
 
 
 def _tree_reach(tree: Tree, ahead: bool) -> Task[int | None]:
+    more: int | None
     match tree:
         case Near(cases):
             return int(any(case.looks_ahead if ahead else case.looks_behind for case in cases))
@@ -264,7 +265,8 @@ def _tree_reach(tree: Tree, ahead: bool) -> Task[int | None]:
             most = tree_lengths(body)[1]
             return None if more is None or most is None else most + more
         case Loop(body):
-            return (yield _tree_reach(body, ahead))
+            more = yield _tree_reach(body, ahead)
+            return more
         case Sequence(parts) | Choice(parts):
             most = 0
             for part in parts:

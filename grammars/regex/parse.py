@@ -86,7 +86,7 @@ def _search(tree: Tree, source: str, watch: Watch) -> Pattern:
     alternatives = tree.parts if isinstance(tree, Choice) else (tree,)
     found = []
     for alternative in alternatives:
-        parts = list(alternative.parts) if isinstance(alternative, Sequence) else [alternative]
+        parts: list[Tree] = list(alternative.parts) if isinstance(alternative, Sequence) else [alternative]
         # By far the most patterns are anchored at their ends and nowhere else.
         if parts[0] == AT_START:
             del parts[0]
@@ -102,9 +102,12 @@ def _search(tree: Tree, source: str, watch: Watch) -> Pattern:
 
 def _open_left(parts: list[Tree]) -> None:
     """Let any text come before ``parts``."""
-    while parts and not isinstance(parts[0], Node):
-        pattern = parts.pop(0)
-        rest = list(pattern.parts) if isinstance(pattern, Concatenation) else [pattern]
+    while parts:
+        pattern = parts[0]
+        if isinstance(pattern, Node):
+            break
+        del parts[0]
+        rest = list(pattern.parts if isinstance(pattern, Concatenation) else (pattern,))
         while rest and is_nullable(rest[0]):
             del rest[0]
         if rest:
@@ -115,11 +118,14 @@ def _open_left(parts: list[Tree]) -> None:
 
 def _open_right(parts: list[Tree]) -> None:
     """Let any text come after ``parts``."""
-    while parts and not isinstance(parts[-1], Node):
-        pattern = parts.pop()
+    while parts:
+        pattern = parts[-1]
+        if isinstance(pattern, Node):
+            break
+        del parts[-1]
         if pattern == ANY_TEXT:
             break
-        rest = list(pattern.parts) if isinstance(pattern, Concatenation) else [pattern]
+        rest = list(pattern.parts if isinstance(pattern, Concatenation) else (pattern,))
         while rest and is_nullable(rest[-1]):
             del rest[-1]
         if rest:

@@ -203,6 +203,8 @@ class PythonReader(Reader):
         self.at += negated
         first = self.at
         pairs: list[tuple[int, int]] = []
+        # Case does not count for characters and ranges; `re` takes ``\\w`` and the like as they are.
+        named: list[tuple[int, int]] = []
         while True:
             if self.at >= len(source):
                 self.error("This class is never closed.", start, "Add ']'.")
@@ -225,9 +227,11 @@ class PythonReader(Reader):
             elif isinstance(low, int):
                 pairs.append((low, low))
             else:
-                pairs += low
+                named += low
         self.at += 1
         ranges = self.cased(normalize(pairs))
+        if named:
+            ranges = normalize((*ranges, *named))
         return complement(ranges) if negated else ranges
 
     def class_member(self) -> int | Ranges:

@@ -58,7 +58,8 @@ def _restrict(pattern: Pattern, ranges: Ranges, at_end: bool) -> Task[Pattern]:
             rest = repeat(body, max(minimum - 1, 0), None if maximum is None else maximum - 1)
             return concatenate((rest, edge_round) if at_end else (edge_round, rest))
         case Concatenation(parts):
-            return (yield _restrict_sequence(pattern, parts, ranges, at_end))
+            found: Pattern = yield _restrict_sequence(pattern, parts, ranges, at_end)
+            return found
         case _:
             single = character_class(ranges)
             return intersect((pattern, concatenate((ANY_TEXT, single) if at_end else (single, ANY_TEXT))))

@@ -148,7 +148,7 @@ _CATEGORY_NAMES = {
     "privateuse": "co",
     "unassigned": "cn",
 }
-_CATEGORY_GROUPS = {name.lower(): (name,) for name in _CATEGORIES}
+_CATEGORY_GROUPS: dict[str, tuple[str, ...]] = {name.lower(): (name,) for name in _CATEGORIES}
 for _name in _CATEGORIES:
     _CATEGORY_GROUPS[_name[0].lower()] = (*_CATEGORY_GROUPS.get(_name[0].lower(), ()), _name)
 _CATEGORY_GROUPS["lc"] = ("Lu", "Ll", "Lt")

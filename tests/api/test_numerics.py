@@ -164,6 +164,13 @@ def test_greedy_takes_the_lowest_id_of_equals() -> None:
     assert math.exp(choice.log_feasible) == pytest.approx(softmax(logits)[1:].sum())
 
 
+def test_tiny_temperatures_are_greedy() -> None:
+    """A temperature close to 0 overflows nothing and takes the best allowed token."""
+    logits = np.array([50.0, 3.0, 4.0], np.float32)
+    choice = choose(logits, np.array([1, 2]), Sampling(temperature=1e-6), 0.999)
+    assert choice.token_id == 2 and choice.log_feasible == pytest.approx(-46e6)
+
+
 def test_mass_far_below_the_best_token() -> None:
     """Allowed tokens 1,000 nats below the best are still drawn in proportion; no underflow to a dead end."""
     logits = np.array([1000.0, 0.0, math.log(3.0)], np.float32)
@@ -203,6 +210,7 @@ def test_unusable_logits_are_named(logits: list[float], error: type[Exception], 
         {"temperature": -0.1},
         {"temperature": math.nan},
         {"temperature": INF},
+        {"temperature": 1e-300},
         {"top_p": 0.0},
         {"top_p": 1.1},
         {"top_k": -1},

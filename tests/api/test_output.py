@@ -135,7 +135,7 @@ def test_default_model_is_loaded_once(model: Any, monkeypatch: pytest.MonkeyPatc
     """Without ``model=`` the embedded model is loaded, at the first call only."""
     loads = []
     monkeypatch.setattr("constrain.models.load_model", lambda: loads.append(1) or model)
-    monkeypatch.setattr("constrain.output._default", [])
+    monkeypatch.setattr("constrain.output_function._default", [])
     for _ in range(2):
         assert isinstance(locate("here", **EAGER), Point)
     assert loads == [1]

@@ -9,13 +9,16 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pytest
 
 import constrain
 
+_ALL_BYTES = tuple(bytes([b]) for b in range(256))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class TokenList:
     """The arguments of `Vocabulary.from_tokens`.
 
@@ -29,6 +32,22 @@ class TokenList:
     tokens: tuple[bytes | None, ...]
     eos_token_ids: tuple[int, ...]
     vocab_size: int | None = None
+
+    def __repr__(self) -> str:
+        """Return how to make it again, with runs of all bytes as such."""
+        shown, i = list[str](), 0
+        while i < len(self.tokens):
+            if self.tokens[i : i + 256] == _ALL_BYTES:
+                shown.append("*(bytes([b]) for b in range(256))")
+                i += 256
+            else:
+                shown.append(repr(self.tokens[i]))
+                i += 1
+        return f"TokenList(({', '.join(shown)},), {self.eos_token_ids}, {self.vocab_size})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Tell Hypothesis, which prints dataclasses in its own way, to use ``repr``."""
+        printer.text(repr(self))
 
     @property
     def size(self) -> int:

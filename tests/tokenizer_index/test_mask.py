@@ -168,6 +168,22 @@ def test_any_strides(view: str, indices: list[int] | None) -> None:
     assert base.tobytes() == before.tobytes()
 
 
+def unaligned(array: np.ndarray) -> np.ndarray:
+    """A copy of ``array`` at an odd address."""
+    buffer = bytearray(array.nbytes + 1)
+    copied = np.frombuffer(buffer, array.dtype, array.size, offset=1).reshape(array.shape)
+    copied[...] = array
+    return copied
+
+
+def test_unaligned_arrays() -> None:
+    """Arrays at odd addresses, such as parts of files, are masked too."""
+    values, bitmask = random_case(19, 3, 90, 3)
+    logits = unaligned(values)
+    apply_token_bitmask_inplace(logits, unaligned(bitmask))
+    assert logits.tobytes() == expected_of(values, bitmask).tobytes()
+
+
 def test_strided_tensors() -> None:
     """A slice or a transposed tensor is masked where it lies."""
     torch = pytest.importorskip("torch")

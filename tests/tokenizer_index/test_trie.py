@@ -112,6 +112,25 @@ def test_character_automaton_is_that_of_json_strings() -> None:
                 assert accepts(data + rest) == plain.is_slice_token(data + rest), data + rest
 
 
+def test_character_automaton_without_some_bytes() -> None:
+    """Left-out bytes take with them exactly the characters that need them."""
+    table, _ = slices.character_automaton()
+    for left_out in (b"\xf1\xf2", b"\x04a", bytes(range(0x80, 0xC0)), bytes(range(0x80, 0xA0)), b"\xed"):
+        present = np.ones(256, np.bool_)
+        present[list(left_out)] = False
+        pruned, _ = slices.character_automaton(present)
+        complete = reach = np.array([True, *[False] * 7])
+        for _ in range(4):  # states from which a character can be completed, by rounds
+            reach = complete | np.array(
+                [(complete[row[row >= 0]]).any() for row in np.where(present, table, -1)]
+            )
+            complete = reach
+        for state in np.flatnonzero(complete):
+            for byte in range(256):
+                target = table[state, byte] if present[byte] else -1
+                assert pruned[state, byte] == (target if target < 0 or complete[target] else -1)
+
+
 def test_long_and_nested_tokens() -> None:
     """Tokens up to 65,535 bytes, each a prefix of the next, keep their depth and subtree."""
     lengths = [1, 2, 255, 256, 65_535]

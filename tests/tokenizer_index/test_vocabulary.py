@@ -33,6 +33,9 @@ def test_tokens_come_back(tokens: list[bytes | None], padding: int) -> None:
     assert vocabulary.size == len(vocabulary.tokens) == len(tokens) + padding
     assert vocabulary.missing_bytes == bytes(b for b in range(256) if bytes([b]) not in tokens)
     assert vocabulary.has_all_bytes == (vocabulary.missing_bytes == b"")
+    assert vocabulary.absent_bytes == bytes(
+        b for b in range(256) if b not in b"".join(t or b"" for t in tokens)
+    )
     assert vocabulary.tokens[-1 - padding] is None
 
 

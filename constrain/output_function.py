@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from constrain.errors import OptionError, SpecError
 
 if TYPE_CHECKING:
-    from constrain.generate import Generation, PartialGeneration
+    from constrain.generation import Generation, PartialGeneration
     from constrain.protocols import LogitsBackend
     from constrain.requests import Prompt
     from constrain.spec import Spec
@@ -114,7 +114,8 @@ class OutputFunction(Generic[T]):
         """Fill in the prompt, generate, and return the value."""
         arguments, options = self._split(kwargs)
         text = self.prompt(*args, **arguments)
-        return self._run(lambda: self._generate(text, options).value)
+        value: T = self._run(lambda: self._generate(text, options).value)
+        return value
 
     def batch(self, items: Iterable[Any], **options: Any) -> Any:
         """Carry the function out on many arguments at once.
@@ -140,7 +141,7 @@ class OutputFunction(Generic[T]):
         -------
         iterator of PartialGeneration, at last Generation; for an ``async def`` an async iterator
         """
-        from constrain.generate import stream
+        from constrain.generation import stream
 
         arguments, given = self._split(kwargs)
         text = self.prompt(*args, **arguments)
@@ -168,7 +169,7 @@ class OutputFunction(Generic[T]):
         return (default_model() if model is None else model), merged
 
     def _generate(self, text: str | list[str], options: Mapping[str, Any]) -> Any:
-        from constrain.generate import generate
+        from constrain.generation import generate
 
         model, options = self._model(options)
         if options.get("n", 1) != 1:

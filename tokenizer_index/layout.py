@@ -1,0 +1,204 @@
+"""The layout of an arena's header and tables, shared by the kernels and the Python that calls them.
+
+A header is an int64 array of three rows of ``N_TABLES`` columns (address, capacity in items, items in use) and
+then scalars. Everything here is a number, so importing this costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
+"""Check every table access (a debugging build of the kernels)."""
+
+# ------------------------------------------------------------------------------------------ codes
+
+DEAD, UNFILLED = -1, -2
+GROW, TICK, LIMIT, FAULT = -10, -11, -12, -99
+
+LOW32 = 0xFFFFFFFF
+LOW40 = 0xFFFFFFFFFF
+
+# ------------------------------------------------------------------------------------------ tables
+# Interned sets occupy three tables in a row: offsets, pool, hash.
+
+(
+    CLASS_OF,  # u8 (256,) byte -> class
+    CLASS_BYTE,  # i32 (n_classes,) the byte of a class that holds one byte, else -1
+    EDGE_OFF,
+    EDGE_LOW,  # classes
+    EDGE_HIGH,
+    EDGE_TARGET,
+    EDGE_GUARD,
+    EDGE_ACTION,
+    ACCEPT,
+    IS_HUB,
+    COUNT_MIN,
+    COUNT_MAX,
+    DISTANCE,
+    POSITION_TERMINAL,
+    START_OFF,
+    START_POOL,  # i64 lexer values
+    PRIORITY,
+    GREEDY,
+    IGNORED,
+    HAS_FOLLOW,  # something may come after the terminal
+    IGNORED_LIST,
+    TERM_OFF,
+    TERM_SYMBOL,
+    TERM_TARGET,
+    RULE_OFF,
+    RULE_SYMBOL,
+    RULE_TARGET,
+    IS_FINAL,
+    RULE_OF,
+    RULE_START,
+    L_OFF,
+    L_POOL,
+    L_HASH,
+    L_ROW,  # i32 (n, n_classes)
+    L_ATTR,  # i32 (n, 8)
+    EL_OFF,
+    EL_POOL,
+    EL_HASH,
+    EL_ATTR,  # i64 (n, 3) live, parent, stamp
+    A_OFF,
+    A_POOL,
+    A_HASH,
+    A_ATTR,  # i32 (n, 2) has follow, unused
+    P_OFF,
+    P_POOL,
+    P_HASH,
+    P_ATTR,  # i32 (n, 4) template, flags, base
+    TP_OFF,
+    TP_POOL,
+    TP_HASH,
+    PX_OFF,  # predicted edges on rules, per template
+    PX_POOL,
+    PT_OFF,  # predicted edges on terminals, per template
+    PT_POOL,
+    TP_LEX,  # i32 (n, 4) start lexer state by flags
+    STEP,  # i64 (slots, 3) memo (p, a) -> p', origins reached
+    TO_POOL,
+    TSTEP,  # i64 (slots, 2) memo (template, a) -> template
+    D_OFF,
+    D_POOL,
+    D_HASH,
+    D_ROW,  # i32 (n, n_classes)
+    D_ATTR,  # i32 (n, 4) entry list, accepting
+    T_OFF,
+    T_POOL,
+    T_HASH,
+    ENTRY,  # i64 (slots, 2) memo (T, l) -> entry
+    E_ATTR,  # i64 (n, 8)
+    TOKENS,  # i32 tokens of sparse entries
+    GROUPS,  # i64 (n, 2) accept set, node set
+    E_MASK,  # i32 (n, n_words) dense entries
+    V_OFF,  # entry lists
+    V_POOL,
+    V_HASH,
+    V_ATTR,  # i32 (n, 2) slot of the remembered mask, cost
+    VISIT,  # i64 (slots, 2) memo (T, template) -> entry list
+    OPEN,  # i64 (slots, 1) visits of this mask that were open
+    OPEN_SLOTS,
+    MASKS,  # i32 (n, n_words) remembered masks
+    MASK_OWNER,  # i32 (n, 2) entry list, recently used
+    SLICE_POOL,  # i32 lexer states after one character of the slice
+    BUF_ACCEPT,
+    BUF_PLAIN,
+    BUF_LEXER,
+    BUF_ELEMENT,
+    BUF_SEARCH,
+    BUF_STACK,
+    BUF_ITEMS,
+    BUF_KERNEL,
+    BUF_CONFIG,
+    BUF_NODES,
+    BUF_CHARS,
+    BUF_SPLIT,
+    RESULT,  # entries of the visit in progress
+    PATH,
+    RULE_MARK,
+    TERM_MARK,
+    NODES,
+    NODE_TOKEN,
+    TRIE_BASE,
+    TRIE_SIZE,
+    BUCKET_MAX,
+    SLICE_ROW,  # i32 (n_slice_states, n_classes)
+    SLICE_ACCEPT,
+    LAYERS,  # i32 (n_layers, n_words)
+    TOKEN_OFF,
+    TOKEN_DATA,
+    DUPLICATES,
+    EOS,
+    N_TABLES,
+) = range(110)
+
+# Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
+(X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
+
+CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
+(
+    S_CLASSES,
+    S_WORDS,
+    S_POSITIONS,
+    S_TRIES,
+    S_SLICE_STATES,
+    S_LAYERS,
+    S_LONGEST,
+    S_TERMINALS,
+    S_FRESH,
+    S_LEADING,
+    S_TRAILING,
+    S_CONSECUTIVE,
+    S_START_NULLABLE,
+    S_GROW_TABLE,
+    S_GROW_NEED,
+    S_LIMIT,
+    S_WORK,
+    S_WORK_LIMIT,
+    S_STAMP,
+    S_LIVENESS,
+    S_LEXER_STATES,
+    S_MASK_SLOTS,
+    S_MASK_HAND,
+    S_MARK,
+    S_USE_MEMO,
+    S_USE_VISITS,
+    S_USE_SLICES,
+    S_USE_SPLIT,
+    S_USE_CANON,
+    S_SPARSE,
+    S_SPLIT_SIZE,
+    S_REACHED,
+    S_SCRATCH,
+    S_FAR,  # addresses of the far functions from here on
+) = range(SCALARS, SCALARS + 34)
+MAX_FAR = 32
+HEADER_SIZE = S_FAR + MAX_FAR
+
+L_STRIDE = 8
+L_ACC, L_GREEDY, L_PURE, L_CANON, L_DIST, L_CHARS, L_CHARS_OFF, L_FLAGS = range(8)
+FLAG_FRESH, FLAG_ELEMENTS = 1, 2
+E_STRIDE = 8
+E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
+SPARSE, DENSE, LAYER = 0, 1, 2
+P_ACCEPTING, P_NO_IGNORED = 1, 2
+
+# Limits that a kernel can run into; the numbers go to S_LIMIT.
+LIMIT_LIVENESS, LIMIT_LEXER_STATES = 1, 2
+
+# ------------------------------------------------------------------------------------------ operations
+
+(
+    OP_ADVANCE_TOKEN,
+    OP_FILL_MASK,
+    OP_ACCEPTING,
+    OP_START,
+    OP_ADVANCE_BYTES,
+    OP_LIVE_CLASSES,
+    OP_FORCED_BYTES,
+    OP_SET_STARTS,
+    OP_MAKE_LEXER,
+) = range(9)
