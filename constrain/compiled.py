@@ -10,6 +10,7 @@ import threading
 import weakref
 from pathlib import Path
 
+from constrain import artefact
 from constrain.grammars.limits import Limits
 from constrain.matcher import Matcher, fill_next_token_bitmasks
 from constrain.spec import Spec
@@ -60,6 +61,34 @@ class CompiledSpec:
             if found is None:
                 found = self._budgets[arena] = Budget(arena, self.vocabulary)
             return found
+
+    def save(self, path: str | Path) -> None:
+        """Write this compiled spec to a file that `load` reads: JSON, versioned, with a checksum.
+
+        Raises
+        ------
+        ArtefactError
+            The spec was not made from text.
+        OSError
+            The file cannot be written.
+        """
+        artefact.save(path, self.spec, self.vocabulary.fingerprint, self.limits)
+
+    @classmethod
+    def load(cls, path: str | Path, vocabulary: Vocabulary) -> CompiledSpec:
+        """Read a compiled spec written by `save`.
+
+        The spec of a Python type comes back as that of its schema: ``spec.parse`` gives JSON data.
+
+        Raises
+        ------
+        ArtefactError
+            The file is damaged, of another version, or belongs to another vocabulary.
+        OSError
+            The file cannot be read.
+        """
+        spec, limits = artefact.load(path, vocabulary.fingerprint)
+        return compile(spec, vocabulary, limits=limits)
 
     @property
     def n_bytes(self) -> int:

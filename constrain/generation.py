@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from constrain.decoders.local import LocalOptions, Row, Stats
-from constrain.errors import OptionError
+from constrain.errors import OptionError, SpecError
 from constrain.partial_json import PartialJson
 from constrain.requests import Plan, Prompt, Request, plan
 
@@ -155,7 +155,8 @@ def generate(
     OptionError
         An argument is unknown or out of range.
     SpecError
-        ``output`` is malformed, or no member begins with ``prefix``.
+        ``output`` is malformed, no member begins with ``prefix``, or the type's own validators refuse
+        a member (``error.source`` is then the text).
     LimitExceededError
         No member fits ``max_tokens`` (the text names the least number that does), or the context.
     DeadEndError, BackendError
@@ -235,11 +236,24 @@ def _stream(planned: Plan) -> Iterator[PartialGeneration | Generation]:
     yield _result(row, compiled, planned.options)
 
 
+def _value(row: Row, compiled: CompiledSpec, text: str) -> Any:
+    try:
+        return compiled.spec.parse(text)
+    except ValueError as error:
+        # A member of the language, so only code of the type itself can object.
+        raise SpecError(
+            f"The output of row {row.index} fits {compiled.spec!r}, but its type's own validation refuses "
+            f"it: {error}",
+            source=text,
+            hint="State the rule in the type (pydantic.Field, Literal), so that it is enforced while decoding.",
+        ) from error
+
+
 def _result(row: Row, compiled: CompiledSpec, options: LocalOptions) -> Generation:
     text = row.text.decode("utf-8", errors="surrogateescape")
     is_weighted = options.score and options.jump_forward != "text"
     return Generation(
-        value=compiled.spec.parse(text),
+        value=_value(row, compiled, text),
         text=text,
         token_ids=row.token_ids,
         log_probability=row.log_probability if options.score else None,

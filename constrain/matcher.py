@@ -62,9 +62,7 @@ class Matcher:
 
     # ------------------------------------------------------------------------------------- masks
 
-    def fill_next_token_bitmask(
-        self, bitmask: NDArray[np.int32] | torch.Tensor, index: int = 0
-    ) -> None:
+    def fill_next_token_bitmask(self, bitmask: NDArray[np.int32] | torch.Tensor, index: int = 0) -> None:
         """Write the mask of the next token into row ``index``.
 
         Parameters
@@ -125,9 +123,7 @@ class Matcher:
             return False
         token = operator.index(token_id)
         if not 0 <= token < self._compiled.vocab_size:
-            raise VocabularyError(
-                f"token id {token} is not between 0 and {self._compiled.vocab_size - 1}."
-            )
+            raise VocabularyError(f"token id {token} is not between 0 and {self._compiled.vocab_size - 1}.")
         if token in self._compiled.eos_token_ids:
             if not self.is_accepting():
                 return False
@@ -299,9 +295,7 @@ class Matcher:
         return f"<Matcher of {self._compiled.spec!r} after {len(self._states)} steps>"
 
 
-def fill_next_token_bitmasks(
-    matchers: Sequence[Matcher], bitmask: NDArray[np.int32] | torch.Tensor
-) -> None:
+def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: NDArray[np.int32] | torch.Tensor) -> None:
     """Write the masks of a batch in one call: row ``i`` from ``matchers[i]``.
 
     Parameters
@@ -371,5 +365,3 @@ def _only_token(row: NDArray[np.int32]) -> int:
     if word & (word - 1):
         return -1
     return int(words[0]) * 32 + word.bit_length() - 1
-
-

@@ -16,7 +16,7 @@ from constrain.compiled import CompiledSpec
 from constrain.compiled import compile as compile_spec
 from constrain.decoders.local import LocalDecoder, LocalOptions, Row
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
-from constrain.numerics import RandomStreams, Sampling
+from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
 from constrain.spec import Spec, json_schema, python_type
 from constrain.text import encode_exactly, tokens_beginning_with
@@ -250,22 +250,24 @@ def _row(request: Request, index: int, prompt_ids: list[int], matcher: Matcher) 
             + (f"; after the prompt the model has room for {max(room, 0)}." if is_context else "."),
         )
     row = Row(index, prompt_ids + prefix_ids, matcher, room, bytearray(text))
-    if prefix_ids and _fits(model, matcher, room - 1):
+    if prefix_ids and len(row.prompt_ids) > 1:
         _heal(model, row, before, prefix_ids[-1])
     row.stats.prompt_tokens = len(row.prompt_ids)
     return row
 
 
 def _heal(model: LogitsBackend, row: Row, matcher: Matcher, last_id: int) -> None:
-    """Take the last token of the prefix back, if a longer token could stand in its place."""
-    last = model.vocabulary.token_bytes(last_id) or b""
-    covers = tokens_beginning_with(model.vocabulary, last)
-    if len(covers) > 1 and len(row.prompt_ids) > 1:
-        del row.text[len(row.text) - len(last) :]
-        matcher.accept_string(bytes(row.text))
+    """Take the last token of the prefix back, if there are others and the budget has room for one more."""
+    vocabulary = model.vocabulary
+    last = vocabulary.token_bytes(last_id) or b""
+    covers = tokens_beginning_with(vocabulary, last)
+    text = row.text[: len(row.text) - len(last)]
+    matcher.accept_string(bytes(text))
+    bitmask = allocate_token_bitmask(1, vocabulary.size)
+    matcher.fill_budget_bitmask(bitmask, 0, remaining=row.max_tokens)
+    if len(np.intersect1d(allowed_token_ids(bitmask[0], vocabulary.size), covers)) > 1:
+        row.text, row.matcher, row.covers = text, matcher, covers
         row.prompt_ids = row.prompt_ids[:-1]
-        row.matcher = matcher
-        row.covers = covers
 
 
 def _fits(model: LogitsBackend, matcher: Matcher, tokens: int) -> bool:

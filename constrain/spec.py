@@ -266,6 +266,40 @@ class Spec:
         """
         return self._parse(text)
 
+    def source(self) -> dict[str, Any] | None:
+        """Return what the spec was made from, as JSON data (parts of operators as specs); ``None`` if not text.
+
+        ``regex``: pattern, flags. ``choice``: options, as JSON data. ``json_schema`` and ``python_type``:
+        schema, options; a type's own parsing is not part of it.
+        """
+        key: Any = self._key
+        match self.kind:
+            case "union" | "concatenation":
+                return {"parts": key}
+            case "regex":
+                return {"pattern": key, "flags": dict(self._options).get("flags", "")}
+            case "choice":
+                texts, kinds = key
+                are_text = [issubclass(kind, str) for kind in kinds] or [True] * len(texts)
+                return {
+                    "options": [
+                        text if is_text or self._is_text_option(text) else json.loads(text)
+                        for text, is_text in zip(texts, are_text, strict=True)
+                    ]
+                }
+            case "json_schema" | "python_type":
+                try:
+                    schema = json.loads(key[0])
+                except (json.JSONDecodeError, RecursionError):
+                    return None
+                return {"schema": schema, "options": dict(self._options)}
+        return None
+
+    def _is_text_option(self, text: str) -> bool:
+        """Does an option of a choice stand for its own text?"""
+        value = self._parse(text)
+        return isinstance(value.value if isinstance(value, Enum) else value, str)
+
     # -------------------------------------------------------------------------------- inner work
 
     def _byte_arena(self, full: Arena | None = None) -> Arena:

@@ -31,13 +31,16 @@ def read_review(text: str) -> Review:
 model = constrain.load_model()
 print("spec:", read_review.spec)
 
-review = read_review("The kettle boils fast and looks great. Five stars, I would buy it again!", model=model)
+review = read_review(
+    "The kettle boils fast and looks great. Five stars, I would buy it again!", model=model, temperature=0.0
+)
 print(review)
 assert isinstance(review, Review)
 
 many = read_review.batch(
     ["The lamp broke after two days. One star.", "These headphones are okay for the price. Three stars."],
     model=model,
+    temperature=0.0,
 )
 for review in many:
     print(review)

@@ -93,18 +93,31 @@ def plain_patterns(*, counts: bool = True) -> st.SearchStrategy[ir.Pattern]:
     return st.recursive(leaves, extend, max_leaves=5)
 
 
-@st.composite
-def boolean_patterns(draw: st.DrawFn) -> ir.Pattern:
+def boolean_patterns() -> st.SearchStrategy[ir.Intersection]:
     """An intersection of one to three patterns and up to two complements of patterns."""
-    positive = draw(st.lists(plain_patterns(), min_size=1, max_size=3))
-    negative = draw(st.lists(plain_patterns(), min_size=0 if len(positive) > 1 else 1, max_size=2))
+    return _intersections(plain_patterns())
+
+
+@st.composite
+def _intersections(draw: st.DrawFn, parts: st.SearchStrategy[ir.Pattern]) -> ir.Intersection:
+    positive = draw(st.lists(parts, min_size=1, max_size=3))
+    negative = draw(st.lists(parts, min_size=0 if len(positive) > 1 else 1, max_size=2))
     return ir.Intersection((*positive, *(ir.Complement(p) for p in negative)))
+
+
+@cache
+def nested_patterns() -> st.SearchStrategy[ir.Pattern]:
+    """Boolean patterns inside others, Boolean ones among them."""
+    inner = st.one_of(boolean_patterns(), plain_patterns())
+    several = st.lists(inner, min_size=1, max_size=2).map(tuple)
+    outer = st.one_of(several.map(ir.Concatenation), several.map(ir.Alternation), _repeats(inner, 3))
+    return st.one_of(outer, _intersections(outer))
 
 
 @cache
 def any_patterns() -> st.SearchStrategy[ir.Pattern]:
     """Plain and Boolean patterns."""
-    return st.one_of(plain_patterns(), boolean_patterns())
+    return st.one_of(plain_patterns(), boolean_patterns(), nested_patterns())
 
 
 # ------------------------------------------------------------------------------------ grammars

@@ -201,7 +201,7 @@ class _Scratch:
 
     def __init__(self, index: VocabularyIndex) -> None:
         n = index.n_nodes
-        self.arrays = {
+        self.arrays: dict[int, NDArray[Any]] = {
             k.X_STACK: np.zeros(index.max_token_length + 2, np.int64),
             k.X_EXITS: np.empty(n + 1, np.int64),
             k.X_MERGE: np.empty(n + 1, np.int64),
@@ -217,7 +217,7 @@ class _Shared:
 
     def __init__(self, index: VocabularyIndex) -> None:
         self.index = index
-        arrays = {
+        arrays: dict[int, NDArray[Any]] = {
             k.NODES: index.nodes,
             k.NODE_TOKEN: index.node_token,
             k.TRIE_BASE: index.trie_base,
@@ -474,7 +474,9 @@ class Arena:
             starts = network.literal_starts[a:b].astype(np.int64)
             state = self._call(k.OP_MAKE_LEXER, _address(starts), len(starts))
             literals[i - first] = state << 1 | int(network.literal_negative[i])
-        literals = np.concatenate((np.sort(literals[literals & 1 == 0]), np.sort(literals[literals & 1 == 1])))
+        literals = np.concatenate(
+            (np.sort(literals[literals & 1 == 0]), np.sort(literals[literals & 1 == 1]))
+        )
         return self._call(k.OP_SET_STARTS, terminal, _address(literals), len(literals))
 
     # -------------------------------------------------------------------------------- kernels
@@ -598,7 +600,7 @@ class Arena:
         """Return which of the 256 bytes can come next: (256,) bool."""
         out = np.zeros(self.n_classes, np.int32)
         self._call(k.OP_LIVE_CLASSES, state, _address(out))
-        return out[self.classes] != 0
+        return np.asarray(out[self.classes] != 0)
 
     def forced_bytes(self, state: int, most: int = 256) -> tuple[bytes, int]:
         """Return (bytes that must come next, state after them): while one byte can come and nothing ends."""
@@ -684,4 +686,3 @@ def _byte_index() -> VocabularyIndex:
 def byte_arena(network: Network, limits: Limits | None = None) -> Arena:
     """Return an arena whose tokens are the 256 bytes: for texts, without a tokenizer."""
     return Arena(network, _byte_index(), limits)
-

@@ -10,6 +10,7 @@ Sets of bytes are the bits of integers.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from constrain.grammars.limits import Watch
@@ -47,94 +48,72 @@ def provably_greedy(
     for t, begin in enumerate(first):
         if begin:
             groups.setdefault(begin, []).append(t)
-    follow = _Follow(rules, first, ignored, consecutive, watch)
+    follow = _follow(rules, first, ignored, consecutive, watch)
     for t in candidates:
-        beside = [
-            other for begin, members in groups.items() if begin & first[t] for other in members if other != t
-        ]
-        continued = after[t]
-        for other in beside:
-            continued |= inner[other]
-        proven[t] = not continued & follow.of({t, *beside})
+        continued, follows = after[t], follow[t]
+        for begin, members in groups.items():
+            if begin & first[t]:
+                for other in members:
+                    if other != t:
+                        continued |= inner[other]
+                        follows |= follow[other]
+        proven[t] = not continued & follows
     return proven
 
 
-class _Follow:
-    """First bytes of what may follow terminals, computed where they are asked for."""
-
-    def __init__(
-        self, rules: Rules, first: Sequence[int], ignored: Sequence[int], consecutive: bool, watch: Watch
-    ) -> None:
-        self._rules = rules
-        self._first = first
-        self._ignored = ignored
-        self._watch = watch
-        self._begins = _rule_firsts(rules, first, watch)
-        self._after_rule: list[int] | None = None
-        self._blank = 0
-        for t in ignored:
-            self._blank |= first[t]
-        self._after_ignored = self._blank if consecutive else 0
+def _follow(
+    rules: Rules, first: Sequence[int], ignored: Sequence[int], consecutive: bool, watch: Watch
+) -> list[int]:
+    """Return the first bytes of what may follow each terminal."""
+    here = _dotted_firsts(rules, first, watch)
+    # What may follow a rule: what comes behind its calls, and behind callers that end there.
+    after_rule = [0] * len(rules.rule_start)
+    callers: list[set[int]] = [set() for _ in rules.rule_start]
+    for called, target in zip(rules.rule_symbol, rules.rule_target, strict=True):
+        after_rule[called] |= here[target]
+        if rules.is_final[target]:
+            callers[rules.rule_of[target]].add(called)
+    _spread(after_rule, callers, watch)
+    blank = 0
+    for t in ignored:
+        blank |= first[t]
+    follow = [0] * len(first)
+    is_final, rule_of = rules.is_final, rules.rule_of
+    for t, target in zip(rules.terminal_symbol, rules.terminal_target, strict=True):
+        follow[t] |= here[target] | blank
+        if is_final[target]:
+            follow[t] |= after_rule[rule_of[target]]
+    watch.step("greedy terminals", len(rules.terminal_symbol))
+    if ignored:
+        behind = blank if consecutive else 0
         for t in set(rules.terminal_symbol):
-            self._after_ignored |= first[t]
+            behind |= first[t]
+        for t in ignored:
+            follow[t] |= behind
+    return follow
 
-    def of(self, terminals: set[int]) -> int:
-        """Return what may follow one of ``terminals``."""
-        rules = self._rules
+
+def _dotted_firsts(rules: Rules, first: Sequence[int], watch: Watch) -> list[int]:
+    """Return what may come at each dotted state, short of what follows the end of its rule."""
+    here = []
+    offsets = rules.terminal_offsets
+    for begin, end in itertools.pairwise(offsets):
         found = 0
-        if not terminals.issubset(self._ignored):
-            found |= self._blank
-        if not terminals.isdisjoint(self._ignored):
-            found |= self._after_ignored
-        targets = {
-            target
-            for t, target in zip(rules.terminal_symbol, rules.terminal_target, strict=True)
-            if t in terminals
-        }
-        for target in targets:
-            found |= self._here(target)
-            if rules.is_final[target]:
-                found |= self._after(rules.rule_of[target])
-        self._watch.step("greedy terminals", len(targets))
-        return found
-
-    def _here(self, dot: int) -> int:
-        """Return what may come at a dotted state, short of what follows the end of its rule."""
-        rules, found = self._rules, 0
-        for k in range(rules.terminal_offsets[dot], rules.terminal_offsets[dot + 1]):
-            found |= self._first[rules.terminal_symbol[k]]
-        for k in range(rules.rule_offsets[dot], rules.rule_offsets[dot + 1]):
-            found |= self._begins[rules.rule_symbol[k]]
-        return found
-
-    def _after(self, rule: int) -> int:
-        """Return what may follow a rule: what comes behind its calls, and behind callers that end there."""
-        if self._after_rule is None:
-            rules, n = self._rules, len(self._rules.rule_start)
-            after = [0] * n
-            callers: list[set[int]] = [set() for _ in range(n)]
-            for called, target in zip(rules.rule_symbol, rules.rule_target, strict=True):
-                after[called] |= self._here(target)
-                if rules.is_final[target]:
-                    callers[rules.rule_of[target]].add(called)
-            _spread(after, callers, self._watch)
-            self._after_rule = after
-        return self._after_rule[rule]
-
-
-def _rule_firsts(rules: Rules, first: Sequence[int], watch: Watch) -> list[int]:
-    """Return the first bytes of each rule; no rule in the network matches the empty string."""
-    begins = []
+        for t in rules.terminal_symbol[begin:end]:
+            found |= first[t]
+        here.append(found)
+    watch.step("greedy terminals", len(here))
+    begins = [here[dot] for dot in rules.rule_start]
     called_by: list[set[int]] = [set() for _ in rules.rule_start]
     for rule, dot in enumerate(rules.rule_start):
-        found = 0
-        for k in range(rules.terminal_offsets[dot], rules.terminal_offsets[dot + 1]):
-            found |= first[rules.terminal_symbol[k]]
-        for k in range(rules.rule_offsets[dot], rules.rule_offsets[dot + 1]):
-            called_by[rules.rule_symbol[k]].add(rule)
-        begins.append(found)
+        for called in rules.rule_symbol[rules.rule_offsets[dot] : rules.rule_offsets[dot + 1]]:
+            called_by[called].add(rule)
+    # No rule in the network matches the empty string, so a call begins with what its rule begins with.
     _spread(begins, called_by, watch)
-    return begins
+    for dot, (begin, end) in enumerate(itertools.pairwise(rules.rule_offsets)):
+        for called in rules.rule_symbol[begin:end]:
+            here[dot] |= begins[called]
+    return here
 
 
 def _spread(sets: list[int], to: Sequence[set[int]], watch: Watch) -> None:

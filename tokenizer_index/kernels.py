@@ -32,17 +32,18 @@ and for each accept set ``a`` the node set where the next lexeme starts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from llvmlite import ir as llvm
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _typed_intrinsic
 
 from constrain.tokenizer_index.layout import (
-    ACCEPT,
     A_ATTR,
     A_OFF,
     A_POOL,
+    ACCEPT,
     BUCKET_MAX,
     BUF_ACCEPT,
     BUF_CHARS,
@@ -61,25 +62,14 @@ from constrain.tokenizer_index.layout import (
     CLASS_OF,
     COUNT_MAX,
     COUNT_MIN,
-    DEAD,
-    DENSE,
-    DISTANCE,
-    DUPLICATES,
     D_ATTR,
     D_OFF,
     D_POOL,
     D_ROW,
-    EDGE_ACTION,
-    EDGE_GUARD,
-    EDGE_HIGH,
-    EDGE_LOW,
-    EDGE_OFF,
-    EDGE_TARGET,
-    EL_ATTR,
-    EL_OFF,
-    EL_POOL,
-    ENTRY,
-    EOS,
+    DEAD,
+    DENSE,
+    DISTANCE,
+    DUPLICATES,
     E_ATTR,
     E_COST,
     E_DENSE,
@@ -91,6 +81,17 @@ from constrain.tokenizer_index.layout import (
     E_STRIDE,
     E_TOK_N,
     E_TOK_OFF,
+    EDGE_ACTION,
+    EDGE_GUARD,
+    EDGE_HIGH,
+    EDGE_LOW,
+    EDGE_OFF,
+    EDGE_TARGET,
+    EL_ATTR,
+    EL_OFF,
+    EL_POOL,
+    ENTRY,
+    EOS,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     GREEDY,
@@ -102,13 +103,6 @@ from constrain.tokenizer_index.layout import (
     IS_CHECKED,
     IS_FINAL,
     IS_HUB,
-    LAYER,
-    LAYERS,
-    LIMIT,
-    LIMIT_LEXER_STATES,
-    LIMIT_LIVENESS,
-    LOW32,
-    LOW40,
     L_ACC,
     L_ATTR,
     L_CANON,
@@ -122,12 +116,17 @@ from constrain.tokenizer_index.layout import (
     L_PURE,
     L_ROW,
     L_STRIDE,
-    MASKS,
+    LAYER,
+    LAYERS,
+    LIMIT,
+    LIMIT_LEXER_STATES,
+    LIMIT_LIVENESS,
+    LOW32,
+    LOW40,
     MASK_OWNER,
-    NODES,
+    MASKS,
     NODE_TOKEN,
-    OPEN,
-    OPEN_SLOTS,
+    NODES,
     OP_ACCEPTING,
     OP_ADVANCE_BYTES,
     OP_ADVANCE_TOKEN,
@@ -136,6 +135,14 @@ from constrain.tokenizer_index.layout import (
     OP_LIVE_CLASSES,
     OP_SET_STARTS,
     OP_START,
+    OPEN,
+    OPEN_SLOTS,
+    P_ACCEPTING,
+    P_ATTR,
+    P_HASH,
+    P_NO_IGNORED,
+    P_OFF,
+    P_POOL,
     PATH,
     POSITION_TERMINAL,
     PRIORITY,
@@ -143,12 +150,6 @@ from constrain.tokenizer_index.layout import (
     PT_POOL,
     PX_OFF,
     PX_POOL,
-    P_ACCEPTING,
-    P_ATTR,
-    P_HASH,
-    P_NO_IGNORED,
-    P_OFF,
-    P_POOL,
     RESULT,
     RULE_MARK,
     RULE_OF,
@@ -156,13 +157,6 @@ from constrain.tokenizer_index.layout import (
     RULE_START,
     RULE_SYMBOL,
     RULE_TARGET,
-    SLICE_ACCEPT,
-    SLICE_POOL,
-    SLICE_ROW,
-    SPARSE,
-    START_OFF,
-    START_POOL,
-    STEP,
     S_CLASSES,
     S_CONSECUTIVE,
     S_FAR,
@@ -195,28 +189,35 @@ from constrain.tokenizer_index.layout import (
     S_WORDS,
     S_WORK,
     S_WORK_LIMIT,
+    SLICE_ACCEPT,
+    SLICE_POOL,
+    SLICE_ROW,
+    SPARSE,
+    START_OFF,
+    START_POOL,
+    STEP,
+    T_OFF,
+    T_POOL,
     TERM_MARK,
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
     TICK,
-    TOKENS,
+    TO_POOL,
     TOKEN_DATA,
     TOKEN_OFF,
-    TO_POOL,
+    TOKENS,
     TP_LEX,
     TP_OFF,
     TRIE_BASE,
     TRIE_SIZE,
     TSTEP,
-    T_OFF,
-    T_POOL,
     UNFILLED,
     USED,
-    VISIT,
     V_ATTR,
     V_OFF,
     V_POOL,
+    VISIT,
     X_EXITS,
     X_MARK,
     X_MERGE,
@@ -225,6 +226,9 @@ from constrain.tokenizer_index.layout import (
 )
 
 # ------------------------------------------------------------------------------------------ memory
+
+# Numba's annotations describe intrinsics as Python sees them, with a typing context; kernels call them without.
+intrinsic: Any = _typed_intrinsic
 
 _VIEW = types.UniTuple(types.int64, 2)
 
@@ -752,9 +756,8 @@ def _gather(h, value, c, table, n, low, high):
             most = _get32(_view(h, COUNT_MAX), x)
             if most >= 0 and k >= most:
                 continue
-        elif guard == 2:
-            if k < _get32(_view(h, COUNT_MIN), x):
-                continue
+        elif guard == 2 and k < _get32(_view(h, COUNT_MIN), x):
+            continue
         y = _get32(_view(h, EDGE_TARGET), e)
         action = _get32(_view(h, EDGE_ACTION), e)
         count = k
@@ -923,7 +926,7 @@ def _element_alive(h, e):
         first = depth
         c = 0
         while c < classes:
-            f, low, high = _element_step(h, g, c, 0, classes - 1)
+            f, _, high = _element_step(h, g, c, 0, classes - 1)
             if f <= GROW:
                 return f
             c = high + 1
@@ -1141,7 +1144,6 @@ def _template(h, n):
     if r < 0:
         return r
     # Predict into the pools before interning: appended edges don't count until the offsets are written.
-    off = _view(h, TP_OFF)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
     rule_target = _view(h, RULE_TARGET)
@@ -2234,8 +2236,6 @@ def _entry(h, t, l):
     g0 = _header(h, USED + GROUPS)
     n_groups = 0
     groups = _view(h, GROUPS)
-    exits = _scratch(h, X_EXITS)
-    merge = _scratch(h, X_MERGE)
     for i in range(n_parts):
         o = _get64(parts, i) * E_STRIDE
         for g in range(_get64(entries, o + E_GROUP_N)):
@@ -2996,25 +2996,36 @@ def fill_many(calls, n, first, stride):
 
 
 @_entry_point
-def block_rows_16(logits, row_stride, width, words, n_words, rows, n_rows, blocked):
+def block_rows_16(logits, row_stride, width, words, n_words, rows, n_rows, blocked, ones, lanes):
     """`block_rows_32` for 16-bit floats (float16, bfloat16)."""
+    n_full = min(n_words, width // 32)
     for i in range(n_rows):
         row = _get64((rows, n_rows), i)
-        line = (logits + 2 * row * row_stride, width)
+        line = logits + 2 * row * row_stride
         mask = (words + 4 * row * n_words, n_words)
-        for k in range((width + 31) // 32):
-            word = _get32(mask, k) if k < n_words else 0
+        for k in range(n_full):
+            word = _get32(mask, k)
             if word == -1:
                 continue
-            n = min(32, width - 32 * k)
-            for j in range(n):
-                keep = -((word >> j) & 1)
-                _put16(line, 32 * k + j, (_get16(line, 32 * k + j) & keep) | (blocked & ~keep))
+            block = (line + 64 * k, lanes)
+            if word == 0:
+                for j in range(lanes):
+                    _put16(block, j, blocked)
+            else:
+                for j in range(lanes):
+                    old = _get16(block, j)
+                    gone = ones if (word >> j) & 1 == 0 else ones ^ ones
+                    _put16(block, j, old ^ ((old ^ blocked) & gone))
+        rest = (line, width)
+        for j in range(32 * n_full, width):
+            word = _get32(mask, j >> 5) if j >> 5 < n_words else 0
+            if (word >> (j & 31)) & 1 == 0:
+                _put16(rest, j, blocked)
     return 0
 
 
 @_entry_point
-def block_rows_32(logits, row_stride, width, words, n_words, rows, n_rows, blocked):
+def block_rows_32(logits, row_stride, width, words, n_words, rows, n_rows, blocked, ones, lanes):
     """Write ``blocked`` over the logits of the tokens that a mask does not allow.
 
     Works on the logits' bits, so one kernel serves each kind of float of a width.
@@ -3030,35 +3041,61 @@ def block_rows_32(logits, row_stride, width, words, n_words, rows, n_rows, block
     rows, n_rows : address and length of int64 row numbers
     blocked : int
         Bits of minus infinity.
+    ones, lanes : int
+        -1 and 32, known only when called: with a constant 32 LLVM unrolls the loops instead of
+        vectorising them, and with a constant -1 it makes masked stores of the blend, which some
+        processors carry out one lane at a time.
     """
+    n_full = min(n_words, width // 32)
     for i in range(n_rows):
         row = _get64((rows, n_rows), i)
-        line = (logits + 4 * row * row_stride, width)
+        line = logits + 4 * row * row_stride
         mask = (words + 4 * row * n_words, n_words)
-        for k in range((width + 31) // 32):
-            word = _get32(mask, k) if k < n_words else 0
+        for k in range(n_full):
+            word = _get32(mask, k)
             if word == -1:
                 continue
-            n = min(32, width - 32 * k)
-            for j in range(n):
-                keep = -((word >> j) & 1)
-                _put32(line, 32 * k + j, (_get32(line, 32 * k + j) & keep) | (blocked & ~keep))
+            block = (line + 128 * k, lanes)
+            if word == 0:
+                for j in range(lanes):
+                    _put32(block, j, blocked)
+            else:
+                for j in range(lanes):
+                    old = _get32(block, j)
+                    gone = ones if (word >> j) & 1 == 0 else ones ^ ones
+                    _put32(block, j, old ^ ((old ^ blocked) & gone))
+        rest = (line, width)
+        for j in range(32 * n_full, width):
+            word = _get32(mask, j >> 5) if j >> 5 < n_words else 0
+            if (word >> (j & 31)) & 1 == 0:
+                _put32(rest, j, blocked)
     return 0
 
 
 @_entry_point
-def block_rows_64(logits, row_stride, width, words, n_words, rows, n_rows, blocked):
+def block_rows_64(logits, row_stride, width, words, n_words, rows, n_rows, blocked, ones, lanes):
     """`block_rows_32` for float64."""
+    n_full = min(n_words, width // 32)
     for i in range(n_rows):
         row = _get64((rows, n_rows), i)
-        line = (logits + 8 * row * row_stride, width)
+        line = logits + 8 * row * row_stride
         mask = (words + 4 * row * n_words, n_words)
-        for k in range((width + 31) // 32):
-            word = _get32(mask, k) if k < n_words else 0
+        for k in range(n_full):
+            word = _get32(mask, k)
             if word == -1:
                 continue
-            n = min(32, width - 32 * k)
-            for j in range(n):
-                keep = -((word >> j) & 1)
-                _put64(line, 32 * k + j, (_get64(line, 32 * k + j) & keep) | (blocked & ~keep))
+            block = (line + 256 * k, lanes)
+            if word == 0:
+                for j in range(lanes):
+                    _put64(block, j, blocked)
+            else:
+                for j in range(lanes):
+                    old = _get64(block, j)
+                    gone = ones if (word >> j) & 1 == 0 else ones ^ ones
+                    _put64(block, j, old ^ ((old ^ blocked) & gone))
+        rest = (line, width)
+        for j in range(32 * n_full, width):
+            word = _get32(mask, j >> 5) if j >> 5 < n_words else 0
+            if (word >> (j & 31)) & 1 == 0:
+                _put64(rest, j, blocked)
     return 0

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.tokenizer_index import native
 from constrain.tokenizer_index.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -169,15 +169,6 @@ def _minus_infinity(dtype: str) -> np.signedinteger[Any]:
 # --------------------------------------------------------------------------------------- numpy
 
 
-@cache
-def _kernel() -> Callable[..., None]:
-    """The compiled kernel, loaded when a mask is first applied."""
-    from constrain.tokenizer_index.apply_kernels import _block_rows
-
-    kernel: Callable[..., None] = _block_rows
-    return kernel
-
-
 def _host_words(words: Any) -> NDArray[np.int32]:
     """A two-dimensional mask in the layout the kernel reads."""
     array = words if isinstance(words, np.ndarray) else words.detach().cpu().numpy()
@@ -200,12 +191,19 @@ def _apply_to_array(
     stride = values.strides[0] if len(values) > 1 else width * item
     is_plain = values.strides[1] == item and stride % item == 0 and stride >= width * item
     if is_plain and values.flags.aligned:
-        if values.flags.c_contiguous:
-            flat = values.reshape(-1)
-        else:
-            n_elements = (len(values) - 1) * (stride // item) + width
-            flat = np.lib.stride_tricks.as_strided(values, (n_elements,), (item,))
-        _kernel()(flat, stride // item, width, words, rows, blocked, type(blocked)(-1), 32)
+        kernel = getattr(native.load(), f"block_rows_{8 * item}")
+        kernel(
+            values.__array_interface__["data"][0],
+            stride // item,
+            width,
+            words.__array_interface__["data"][0],
+            words.shape[1],
+            rows.__array_interface__["data"][0],
+            len(rows),
+            int(blocked),
+            -1,
+            32,
+        )
         return
     _refuse_overlap(values)
     n_covered = min(width, 32 * words.shape[1])
@@ -233,7 +231,7 @@ def _apply_to_tensor(logits: Any, words: Any, rows: NDArray[np.int64], *, is_all
     """Mask a tensor: through its memory where the CPU holds it, else by torch operations."""
     import torch
 
-    bits = _minus_infinity(str(logits.dtype)).dtype.name
+    bits = type(_minus_infinity(str(logits.dtype))).__name__
     if logits.layout != torch.strided:
         raise VocabularyError(f"the logits have layout {logits.layout}; expected a dense tensor.")
     records = logits.requires_grad and torch.is_grad_enabled()

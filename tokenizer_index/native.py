@@ -182,6 +182,7 @@ def _build(loader: _Loader, progress: Progress | None) -> tuple[bytes, list[str]
 
     from constrain.tokenizer_index import kernels
 
+    compiler: Any = njit  # its annotations lack an option
     kinds = (
         *(("far", f) for f in kernels.FAR_FUNCTIONS),
         *(("quick", f) for f in kernels.QUICK),
@@ -194,7 +195,7 @@ def _build(loader: _Loader, progress: Progress | None) -> tuple[bytes, list[str]
         if progress is not None:
             progress(done, len(kinds))
         n = function.__code__.co_argcount
-        dispatcher = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+        dispatcher = compiler(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
         dispatcher.compile(types.int64(*[types.int64] * n))
         (compiled,) = dispatcher.overloads.values()
         modules.append(compiled.library._final_module.as_bitcode())

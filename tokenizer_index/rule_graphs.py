@@ -29,6 +29,8 @@ from constrain.grammars.limits import Watch
 
 # A repeated body of several symbols becomes a rule of its own if it is repeated more often.
 _COPIES = 16
+# States of graphs that may take the place of one dotted state under the limit on them.
+_SPARE = 2
 
 
 class _Task(NamedTuple):
@@ -97,6 +99,7 @@ class RuleGraphs:
         self.finals: list[int] = []
         self.bounds: list[range] = []
         self.own_calls: set[tuple[int, int]] = set()
+        self._most = _SPARE * watch.limits.states
         self._ids: dict[str, int] = {}
         self._unread: list[tuple[int, Expression]] = []
         self._unread.append((self.add_rule(""), RuleReference(grammar.start)))
@@ -154,7 +157,8 @@ class RuleGraphs:
             else:
                 raise SpecError(f"{body!r} is not an expression; expected one of those in grammars.ir.")
             self._watch.step(place)
-            self._watch.at_most("states", len(self.edges) // 2, place)
+            if len(self.edges) > self._most:
+                self._watch.at_most("states", len(self.edges) // _SPARE, place)
         self.set_rule(rule, start, final)
 
     def _symbol(self, reference: TerminalReference | RuleReference, rule: int, source: int) -> int:
@@ -189,7 +193,7 @@ class RuleGraphs:
             name = f"{self.names[rule]} (repeated)"
             called = self.add_rule(name)
             self._unread.append((called, body))
-            self._watch.at_most("states", len(self.edges) // 2 + rounds, f"rule {name!r}")
+            self._watch.at_most("states", len(self.edges) // _SPARE + rounds, f"rule {name!r}")
             return self._repeat_call(-1 - called, source, target, minimum, maximum)
         tasks: list[_Task] = []
         for i in range(rounds if maximum is not None else max(minimum - 1, 0)):

@@ -16,17 +16,18 @@ referred to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from constrain.grammars.errors import EmptyLanguageError
 from constrain.grammars.limits import Watch
-from constrain.tokenizer_index.long_runs import components, split_runs
+from constrain.tokenizer_index.long_runs import split_runs
 from constrain.tokenizer_index.rule_graphs import RuleGraphs, reach
+from constrain.tokenizer_index.state_sets import SET_ELEMENTS, States, StateSets
 
-# Graphs up to this size are small whatever they are.
-_FEW_STATES = 64
-# Elements of sets of states that may take the place of one dotted state under the limit on them.
-_SET_ELEMENTS = 4
+# Graphs up to this size have no long runs.
+_FEW_STATES = 48
+# Passes over undecided states before they are followed one by one.
+_SWEEPS = 4
 
 
 class Rules(NamedTuple):
@@ -65,115 +66,6 @@ def flatten(graphs: RuleGraphs, alive: Sequence[bool], nullable: Sequence[bool],
         More states or time than allowed.
     """
     return _Flattener(graphs, watch).flatten(alive, nullable)
-
-
-# A set of states of one rule's graph: one state, or several in order.
-_States: TypeAlias = int | tuple[int, ...]
-
-
-class _Sets:
-    """Sets of states of one rule's graph, closed under empty edges.
-
-    Only states that have edges and the final one are kept, so that equal sets are equal values.
-
-    Parameters
-    ----------
-    edges, empty
-        The graphs of all rules.
-    states : range
-        The rule's states.
-    final : int
-    """
-
-    def __init__(
-        self,
-        edges: list[list[tuple[int, int]]],
-        empty: dict[int, list[int]],
-        states: range,
-        final: int,
-        watch: Watch,
-        place: str,
-    ) -> None:
-        self._edges = edges
-        self._empty = empty
-        self._final = final
-        self._reached: dict[int, set[int]] = {}
-        self._after: dict[int, _States] = {}
-        if len(states) > _FEW_STATES:
-            self._close_components(states, watch, place)
-            return
-        # Empty edges mostly lead to later states, so going backwards each set is one step from a known one.
-        for state in reversed(states):
-            if state in empty:
-                reached = {state} if edges[state] else set()
-                for target in empty[state]:
-                    if target not in empty:
-                        if edges[target] or target == final:
-                            reached.add(target)
-                    elif target in self._reached:
-                        reached |= self._reached[target]
-                    else:
-                        break
-                else:
-                    self._reached[state] = reached
-
-    def _close_components(self, states: range, watch: Watch, place: str) -> None:
-        """Find all sets, each once for all states on one cycle of empty edges."""
-        base, empty, size = states.start, self._empty, 0
-        members: dict[int, list[int]] = {}
-        component = components([[target - base for target in empty.get(state, ())] for state in states])
-        for state, c in zip(states, component, strict=True):
-            if state in empty:
-                members.setdefault(c, []).append(state)
-        for c in sorted(members):  # edges lead to smaller components
-            reached: set[int] = set()
-            for state in members[c]:
-                if self._edges[state]:
-                    reached.add(state)
-                for target in empty[state]:
-                    if target not in empty:
-                        if self._edges[target] or target == self._final:
-                            reached.add(target)
-                    elif component[target - base] != c:
-                        reached |= self._reached[target]
-            for state in members[c]:
-                self._reached[state] = reached
-            size += len(reached)
-            watch.step(place, 1 + len(reached) // 16)
-            watch.at_most("states", size // _SET_ELEMENTS, place)
-
-    def ends(self, states: _States) -> bool:
-        """May the rule end in this set?"""
-        return states == self._final if isinstance(states, int) else self._final in states
-
-    def after(self, state: int) -> _States:
-        """Return the set of what is reached from one state."""
-        if state not in self._empty:
-            return state
-        known = self._after.get(state)
-        if known is None:
-            known = self._after[state] = _as_states(self._reach(state))
-        return known
-
-    def after_all(self, states: list[int]) -> _States:
-        """Return the set of what is reached from any of ``states``."""
-        reached: set[int] = set()
-        for state in states:
-            if state not in reached:
-                reached |= self._reach(state)
-        return _as_states(reached)
-
-    def _reach(self, state: int) -> set[int]:
-        known = self._reached.get(state)
-        if known is None:
-            found = reach(self._empty, [state])
-            known = self._reached[state] = {s for s in found if self._edges[s] or s == self._final}
-        return known
-
-
-def _as_states(states: set[int]) -> _States:
-    ordered = sorted(states)
-    return ordered[0] if len(ordered) == 1 else tuple(ordered)
 
 
 class _Flattener:
@@ -254,33 +146,65 @@ class _Flattener:
         alive_rules : (n_rules,)
             The rule matches something other than the empty string.
         """
-        n = len(self._graphs.edges)
-        before: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        skipped: list[list[int]] = [[] for _ in range(n)]
-        for source, edges in enumerate(self._graphs.edges):
-            for symbol, target in edges:
-                before[target].append((symbol, source))
-        for source, targets in self._graphs.empty.items():
-            for target in targets:
-                skipped[target].append(source)
-        level = [0] * n
+        edges, empty = self._graphs.edges, self._graphs.empty
+        level = [0] * len(edges)
+        for state in self._graphs.finals:
+            level[state] = 1
+        for state, targets in empty.items():
+            if any([level[target] for target in targets]):
+                level[state] = 1
         alive_rules = [False] * len(self._graphs.starts)
         rule_of_start = {start: rule for rule, start in enumerate(self._graphs.starts)}
+        pending = list(range(len(edges)))
+        for _ in range(_SWEEPS):
+            # Rules and states are mostly used before they are read, so going backwards settles most.
+            pending.reverse()
+            is_settled, undecided = True, []
+            for state in pending:
+                best = known = level[state]
+                for symbol, target in edges[state]:
+                    if level[target] and (alive[symbol] if symbol >= 0 else alive_rules[-1 - symbol]):
+                        best = 2
+                        break
+                else:
+                    for target in empty.get(state, ()):
+                        best = max(best, level[target])
+                if best < 2:
+                    undecided.append(state)
+                elif state in rule_of_start:
+                    alive_rules[rule_of_start[state]] = True
+                if best > known:
+                    level[state] = best
+                    is_settled = False
+            self._watch.step("productive rules", len(pending))
+            if is_settled:
+                return level, alive_rules
+            pending = undecided
+        self._settle(alive, level, alive_rules)
+        return level, alive_rules
+
+    def _settle(self, alive: Sequence[bool], level: list[int], alive_rules: list[bool]) -> None:
+        """Raise levels until none can be raised; a state waits for the rules its edges call."""
+        graphs = self._graphs
+        before: dict[int, list[tuple[int, int]]] = {}
+        skipped: dict[int, list[int]] = {}
+        for source, edges in enumerate(graphs.edges):
+            for symbol, target in edges:
+                before.setdefault(target, []).append((symbol, source))
+        for source, targets in graphs.empty.items():
+            for target in targets:
+                skipped.setdefault(target, []).append(source)
+        rule_of_start = {start: rule for rule, start in enumerate(graphs.starts)}
         waiting: dict[int, list[int]] = {}
-        tasks = list(self._graphs.finals)
-        for state in tasks:
-            level[state] = 1
+        tasks = [state for state, known in enumerate(level) if known]
         while tasks:
             state = tasks.pop()
             raised: list[int] = []
             if level[state] == 2 and state in rule_of_start:
                 rule = rule_of_start[state]
-                if not alive_rules[rule]:
-                    alive_rules[rule] = True
-                    raised += waiting.pop(rule, ())
-            for symbol, source in before[state]:
-                if level[source] == 2:
-                    continue
+                alive_rules[rule] = True
+                raised += waiting.pop(rule, ())
+            for symbol, source in before.get(state, ()):
                 if alive[symbol] if symbol >= 0 else alive_rules[-1 - symbol]:
                     raised.append(source)
                 elif symbol < 0:
@@ -289,12 +213,11 @@ class _Flattener:
                 if level[source] < 2:
                     level[source] = 2
                     tasks.append(source)
-            for source in skipped[state]:
+            for source in skipped.get(state, ()):
                 if level[source] < level[state]:
                     level[source] = level[state]
                     tasks.append(source)
-            self._watch.step("productive rules")
-        return level, alive_rules
+            self._watch.step("productive rules", 1 + len(raised))
 
     def _prune(self, alive: Sequence[bool], level: list[int], alive_rules: list[bool]) -> None:
         """Keep the edges that are on a way to the end of their rule."""
@@ -319,38 +242,30 @@ class _Flattener:
         return rules
 
     def _determinise_rule(self, rule: int, numbers: dict[int, int], order: list[int], rules: Rules) -> None:
-        """Append the deterministic automaton of ``rule`` to ``rules``, and new rules to ``order``.
-
-        A state is a set of the graph's states: one state, or a sorted tuple.
-        """
-        edges, empty, final = self._graphs.edges, self._graphs.empty, self._graphs.finals[rule]
-        base, place = len(rules.is_final), f"rule {self._graphs.names[rule]!r}"
-        sets = _Sets(edges, empty, self._graphs.bounds[rule], final, self._watch, place)
-        first = sets.after(self._graphs.starts[rule])
+        """Append the deterministic automaton of ``rule`` to ``rules``, and new rules to ``order``."""
+        edges, names = self._graphs.edges, self._graphs.names
+        base, place = len(rules.is_final), f"rule {names[rule]!r}"
+        sets = StateSets(self._graphs, rule, self._watch)
+        after = sets.after
+        start = self._graphs.starts[rule]
+        first = after.get(start, start)
         states = [first]
         index = {} if sets.ends(first) else {first: base}
         rules.rule_start.append(base)
-        rules.rule_names.append(self._graphs.names[rule])
+        rules.rule_names.append(names[rule])
         terminal_symbol, terminal_target = rules.terminal_symbol, rules.terminal_target
+        size = 0
         for state in states:  # grows while it is read
-            moves: dict[int, int] = {}
-            clashes: dict[int, list[int]] = {}
-            for source in (state,) if isinstance(state, int) else state:
-                for symbol, target in edges[source]:
-                    other = moves.setdefault(symbol, target)
-                    if other != target:
-                        clashes.setdefault(symbol, [other]).append(target)
+            moves, clashes = self._moves(edges, state)
             calls = []
             for symbol in sorted(moves) if len(moves) > 1 else moves:
-                if symbol in clashes:
-                    reached = sets.after_all(clashes[symbol])
-                else:
-                    target = moves[symbol]
-                    reached = sets.after(target) if target in empty else target
+                target = moves[symbol]
+                reached = sets.after_all(clashes[symbol]) if symbol in clashes else after.get(target, target)
                 at = index.get(reached)
                 if at is None:
                     at = index[reached] = base + len(states)
                     states.append(reached)
+                    size += 1 if isinstance(reached, int) else 1 + len(reached) // SET_ELEMENTS
                 if symbol >= 0:
                     terminal_symbol.append(symbol)
                     terminal_target.append(at)
@@ -367,10 +282,24 @@ class _Flattener:
             rules.terminal_offsets.append(len(terminal_symbol))
             rules.rule_offsets.append(len(rules.rule_symbol))
             self._watch.step(place, 1 + len(moves))
+            self._watch.at_most("states", base + size, place)
         rules.rule_of.extend([numbers[rule]] * len(states))
         rules.is_final.extend([sets.ends(state) for state in states])
         rules.is_final[base] = False
-        self._watch.at_most("states", len(rules.is_final), place)
+
+    @staticmethod
+    def _moves(
+        edges: list[list[tuple[int, int]]], states: States
+    ) -> tuple[dict[int, int], dict[int, list[int]]]:
+        """Return where each symbol leads, and all targets of the symbols that lead to several."""
+        moves: dict[int, int] = {}
+        clashes: dict[int, list[int]] = {}
+        for state in (states,) if isinstance(states, int) else states:
+            for symbol, target in edges[state]:
+                other = moves.setdefault(symbol, target)
+                if other != target:
+                    clashes.setdefault(symbol, [other]).append(target)
+        return moves, clashes
 
     # ------------------------------------------------------------------------------ errors
 
@@ -401,9 +330,12 @@ class _Flattener:
                 )
             called = [-1 - symbol for symbol in sorted(blamed, reverse=True) if -1 - symbol not in seen]
             if not called:
-                name = self._graphs.names[rule] or self._graphs.grammar.start
-                message = f"No text satisfies the spec: rule {name!r} "
-                message += "never comes to an end." if blamed else "has no alternative."
-                return EmptyLanguageError(message, pointer=self._graphs.grammar.pointers.get(name))
+                name = graphs.names[rule] or graphs.grammar.start
+                place = graphs.grammar.pointers.get(name)
+                if blamed or any(caller == rule for caller, _ in graphs.own_calls):
+                    message = f"No text satisfies the spec: rule {name!r} always calls itself again."
+                    return EmptyLanguageError(message, pointer=place, hint="Add a way for it to end.")
+                message = f"No text satisfies the spec: rule {name!r} has no alternative."
+                return EmptyLanguageError(message, pointer=place)
             rule = called[0]
             seen.add(rule)

@@ -77,7 +77,8 @@ def load_vocabulary(name: str | None, vocab_size: int | None, eos_token_ids: lis
         ) from error
     try:
         if Path(name).suffix == ".json":
-            tokenizer: Any = transformers.PreTrainedTokenizerFast(tokenizer_file=name)
+            make: Any = transformers.PreTrainedTokenizerFast
+            tokenizer = make(tokenizer_file=name)
         else:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name)
     except Exception as error:  # the tokenizers library raises bare Exceptions on files it can't read

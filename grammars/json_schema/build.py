@@ -80,7 +80,7 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     builder = Builder(root, DRAFTS[draft], options, watch, common)
     found = builder.value(root, "#", None)
     if not found:
-        _raise_empty(builder)
+        raise _empty_language(*builder.why_empty("#"))
     builder.build_bodies()
     rules: dict[str, ir.Expression] = {_START: found[0] if len(found) == 1 else ir.Choice(found)}
     rules.update(builder.rules)
@@ -88,8 +88,9 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
         rules.update(terminals.ANY_RULES)
     if builder.needs:
         builder.need(_START, found)
-        if _START in unproductive_rules(builder.needs, watch):
-            _raise_empty(builder)
+        unproductive = unproductive_rules(builder.needs, watch)
+        if _START in unproductive:
+            raise _empty_language(*_reason(builder, unproductive))
     grammar = ir.Grammar(tuple(builder.terminals), rules, _START, ignored, builder.pointers)
     return SchemaGrammar(grammar, tuple(builder.dropped), draft)
 
@@ -132,12 +133,23 @@ def _blanks(options: SchemaOptions, watch: Watch) -> ir.Pattern | None:
     return terminals.given(options.whitespace, parse_regex(options.whitespace, watch=watch))
 
 
-def _raise_empty(builder: Builder) -> NoReturn:
-    """Raise the error that nothing satisfies the schema."""
-    if builder.empty:
-        reason, pointer = builder.empty[0]
-        raise EmptyLanguageError(f"Nothing satisfies the schema: {reason}.", pointer=pointer)
-    raise EmptyLanguageError(
-        "Nothing satisfies the schema: every value would have to hold another like itself, without end.",
-        pointer="#",
-    )
+def _empty_language(reason: str, pointer: str) -> EmptyLanguageError:
+    return EmptyLanguageError(f"Nothing satisfies the schema: {reason}.", pointer=pointer)
+
+
+def _reason(builder: Builder, unproductive: set[str]) -> tuple[str, str]:
+    """Return why the start rule derives nothing, and where, by following what rules need."""
+    name = _START
+    seen = set()
+    while name not in seen:
+        if name in builder.reasons:
+            return builder.reasons[name]
+        seen.add(name)
+        # One of these needs can't be met; all its references are rules, or it would be.
+        for references in builder.needs[name]:
+            names = [reference.name for reference in references if isinstance(reference, ir.RuleReference)]
+            if unproductive.issuperset(names):
+                name = names[0]
+                break
+    pointer = builder.pointers[name]
+    return "every value would have to hold another like itself, without end", pointer

@@ -86,6 +86,7 @@ class Builder:
         self.pointers: dict[str, str] = {}
         self.dropped: dict[str, None] = {}
         self.empty: list[tuple[str, str]] = []
+        self.reasons: dict[str, tuple[str, str]] = {}
         self.needs: dict[str, list[Alternatives]] = {}
         self.uses_any = False
         self._draft = draft
@@ -148,6 +149,7 @@ class Builder:
                 continue
             if id(schema) in facts.key:
                 continue
+            self.watch.step(pointer)
             if len(pointer) > self.watch.limits.nesting:
                 self.watch.at_most("nesting", pointer.count("/"), pointer[:80] + "...")
             at.schema, at.pointer, at.chain = schema, pointer, chain
@@ -346,7 +348,7 @@ class Builder:
 
     def nothing(self, name: str, reason: str, pointer: str) -> Expression:
         """Return the body of the rule ``name``, of which there is no text, and note the reason."""
-        self.note_empty(reason, pointer)
+        self.reasons[name] = (reason, pointer)
         self.need(name, ())
         return EMPTY_CHOICE
 
@@ -355,6 +357,11 @@ class Builder:
     def note_empty(self, reason: str, pointer: str) -> None:
         """Note that nothing can stand at some place, which may make the whole schema empty."""
         self.empty.append((reason, pointer))
+
+    def why_empty(self, pointer: str) -> tuple[str, str]:
+        """Return why nothing can stand at or below ``pointer``, and where that was found."""
+        inside = (entry for entry in reversed(self.empty) if entry[1].startswith(pointer))
+        return next(inside, ("no value is possible", pointer))
 
     def refuse(self, keyword: str, facts: Facts, hint: str) -> None:
         """Refuse a keyword found while building the rule of ``facts``, or drop it."""

@@ -1,9 +1,11 @@
 """JSON numbers as patterns: exact automata for bounds.
 
-Numbers without bounds are those of RFC 8259, section 6. Where a bound applies, numbers are written as
-plain decimals, without an exponent: which exponents keep a number within bounds is no regular language
-of reasonable size. Every such decimal within the bounds is taken, every one outside refused, however
-many digits it has: comparison is exact, not that of binary floating point.
+Numbers without bounds are those of RFC 8259, section 6. Where a bound applies, every plain decimal (without
+an exponent) within the bounds is taken and every one outside refused, however many digits it has:
+comparison is exact, not that of binary floating point. Numbers with an exponent are taken if they have
+one digit before the point, not 0, and the exponent alone puts them within the bounds; that is how
+serialisers write very small and very large numbers. All others would be no regular language of reasonable
+size.
 
 ``-0`` and ``-0.0`` equal 0; within bounds they are taken where negative numbers are.
 """
@@ -32,6 +34,8 @@ _MAGNITUDE = Alternation(
     (Literal(b"0"), Concatenation((ByteClass(((0x31, 0x39),)), Repeat(_DIGIT, 0, None))))
 )
 _EXPONENT = ByteClass(((0x45, 0x45), (0x65, 0x65)))
+_PLUS = Repeat(Literal(b"+"), 0, 1)
+_MANTISSA = Concatenation((ByteClass(((0x31, 0x39),)), Repeat(Concatenation((Literal(b"."), _DIGITS)), 0, 1)))
 
 INTEGER = Concatenation((_SIGN, _MAGNITUDE))
 NUMBER = Concatenation(
@@ -49,7 +53,7 @@ ANY_INTEGER = Concatenation(
     (
         INTEGER,
         Repeat(Concatenation((Literal(b"."), Repeat(Literal(b"0"), 1, None))), 0, 1),
-        Repeat(Concatenation((_EXPONENT, Repeat(Literal(b"+"), 0, 1), _DIGITS)), 0, 1),
+        Repeat(Concatenation((_EXPONENT, _PLUS, _DIGITS)), 0, 1),
     )
 )
 
@@ -63,14 +67,15 @@ Bound: TypeAlias = tuple[Decimal, bool] | None
 
 @lru_cache(maxsize=4096)
 def within(low: Bound, high: Bound, fraction: str) -> Pattern:
-    """Return the plain decimals between two bounds.
+    """Return the numbers between two bounds, in the forms that the module's text says.
 
     Parameters
     ----------
     low, high : (Decimal, bool) or None
         Finite; the number is excluded itself where the second part is true.
     fraction : str
-        ``"none"``: digits alone. ``"zeros"``: a fraction may follow, of zeros only. ``"any"``: any.
+        ``"none"``: digits alone. ``"zeros"``: a fraction may follow, of zeros only. ``"any"``: any, and
+        exponents.
 
     Returns
     -------
@@ -78,6 +83,7 @@ def within(low: Bound, high: Bound, fraction: str) -> Pattern:
         `EMPTY_LANGUAGE` if there is no such number.
     """
     zero = Decimal(0)
+    low, high = _without_negative_zero(low), _without_negative_zero(high)
     builder = _Decimals(fraction)
     if high is None or high[0] >= 0:
         least = low if low is not None and low[0] >= 0 else (zero, False)
@@ -85,11 +91,63 @@ def within(low: Bound, high: Bound, fraction: str) -> Pattern:
     if low is None or low[0] < 0:
         minus = builder.state()
         builder.edges.append((0, 0x2D, 0x2D, minus))
-        least = (-high[0], high[1]) if high is not None and high[0] < 0 else (zero, False)
+        # copy_negate, since the operator rounds
+        least = (high[0].copy_negate(), high[1]) if high is not None and high[0] < 0 else (zero, False)
         if high is not None and high == (zero, True):
             least = high
-        builder.magnitudes(minus, least, None if low is None else (-low[0], low[1]))
-    return builder.automaton()
+        builder.magnitudes(minus, least, None if low is None else (low[0].copy_negate(), low[1]))
+    decimals = builder.automaton()
+    if fraction != "any":
+        return decimals
+    parts: list[Pattern] = [decimals]
+    if scientific := _scientific(low, high):
+        parts.append(Concatenation((_MANTISSA, *scientific)))
+    if scientific := _scientific(_negated(high), _negated(low)):
+        parts.append(Concatenation((Literal(b"-"), _MANTISSA, *scientific)))
+    return decimals if len(parts) == 1 else Alternation(tuple(parts))
+
+
+def _negated(bound: Bound) -> Bound:
+    return None if bound is None else (bound[0].copy_negate(), bound[1])
+
+
+def _scientific(low: Bound, high: Bound) -> tuple[Pattern, ...]:
+    """Return the exponents of positive numbers that are within the bounds whatever their digits.
+
+    A number of one digit before the point (not 0) and exponent ``e`` is at least ``10**e`` and less than
+    ``10**(e + 1)``.
+    """
+    least: int | None = None
+    most: int | None = None
+    if high is not None:
+        if high[0] <= 0:
+            return ()
+        most = high[0].adjusted() - 1
+    if low is not None and low[0] > 0:
+        power = low[0].adjusted()
+        is_power = low[0] == Decimal((0, (1,), power))
+        least = power if is_power and not low[1] else power + 1
+    if least is not None and most is not None and least > most:
+        return ()
+    signs: list[Pattern] = []
+    if most is None or most >= 0:
+        signs.append(Concatenation((_PLUS, _leading_zeros(max(least or 0, 0), most))))
+    if least is None or least < 0:
+        nearest = 0 if most is None else max(-most, 0)
+        signs.append(
+            Concatenation((Literal(b"-"), _leading_zeros(nearest, None if least is None else -least)))
+        )
+    return (_EXPONENT, Alternation(tuple(signs)))
+
+
+def _leading_zeros(low: int, high: int | None) -> Pattern:
+    """Return the digits of the numbers from ``low`` to ``high``, with any number of zeros before them."""
+    bound = None if high is None else (Decimal(high), False)
+    return Concatenation((Repeat(Literal(b"0"), 0, None), within((Decimal(low), False), bound, "none")))
+
+
+def _without_negative_zero(bound: Bound) -> Bound:
+    return (Decimal(0), bound[1]) if bound is not None and not bound[0] else bound
 
 
 class _Decimals:

@@ -34,7 +34,8 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
         if value and not has_surrogate(key):
             slots.append((key, value, is_required, False))
         elif is_required:
-            return builder.nothing(name, f"the required property {key!r} can have no value", facts.pointer)
+            reason, where = builder.why_empty(f"{facts.pointer}/properties/{token(key)}")
+            return builder.nothing(name, f"the required property {key!r} can have no value: {reason}", where)
     unspellable = any(has_surrogate(key) for key in undeclared)
     if undeclared and (unspellable or not extra):
         return builder.nothing(

@@ -28,6 +28,7 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.json_schema import numbers, strings
+from constrain.grammars.regex.build import is_nullable, lengths
 
 _BLANK = ByteClass(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
 
@@ -79,51 +80,40 @@ def flexible(max_whitespace: int) -> Pattern:
     return Repeat(_BLANK, 1, max_whitespace)
 
 
-def given(source: str, pattern: Pattern) -> Pattern:
-    """Return ``pattern``, which was read from ``source``, as whitespace.
+def given(source: str, pattern: Pattern) -> Pattern | None:
+    """Return ``pattern``, which was read from ``source``, as whitespace; ``None`` if that is never any.
 
     Raises
     ------
     SpecError
         It doesn't match the empty string, or matches other characters than blanks.
     """
-    is_nullable = {}
-    todo: list[tuple[Pattern, bool]] = [(pattern, False)]
+    todo: list[Pattern] = [pattern]
     while todo:
-        node, is_ready = todo.pop()
-        match node:
+        match todo.pop():
             case Literal(data):
                 _check_blanks(source, data)
-                is_nullable[id(node)] = not data
             case CharacterClass(ranges) | ByteClass(ranges):
                 for low, high in ranges:
                     _check_blanks(source, range(low, high + 1))
-                is_nullable[id(node)] = False
             case Concatenation(parts) | Alternation(parts):
-                if not is_ready:
-                    todo += [(node, True), *((part, False) for part in parts)]
-                    continue
-                combine = all if isinstance(node, Concatenation) else any
-                is_nullable[id(node)] = combine(is_nullable[id(part)] for part in parts)
-            case Repeat(body, minimum, _):
-                if not is_ready:
-                    todo += [(node, True), (body, False)]
-                    continue
-                is_nullable[id(node)] = minimum == 0 or is_nullable[id(body)]
+                todo += parts
+            case Repeat(body, _, _):
+                todo.append(body)
             case _:
                 raise SpecError(
-                    "whitespace: lookaround and other conjunctions are not allowed here.",
+                    "whitespace: lookaround is not allowed here.",
                     source=source,
                     offset=0,
                 )
-    if not is_nullable[id(pattern)]:
+    if not is_nullable(pattern):
         raise SpecError(
             "whitespace: the pattern must match the empty string, since blanks are optional.",
             source=source,
             offset=0,
             hint='Write it as "(...)?".',
         )
-    return pattern
+    return None if lengths(pattern)[1] == 0 else pattern
 
 
 def _check_blanks(source: str, codes: Iterable[int]) -> None:

@@ -13,10 +13,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from pydantic import BaseModel, Field, field_validator
 
 import constrain
 from constrain.errors import BackendError, DeadEndError, LimitExceededError, OptionError, SpecError
@@ -508,6 +509,23 @@ def test_unusable_logits(value: float, text: str) -> None:
     model = TableModel(LETTERS, row)
     with pytest.raises(BackendError, match=f"row 1 at step 2 are .*{text}"):
         constrain.generate(model, ["ab", "bb"], constrain.regex(r"[ab]{4}"), seed=0)
+
+
+def test_validators_of_the_type() -> None:
+    """A validator that no schema shows is an error that keeps the text, and says what to do."""
+
+    class Odd(BaseModel):
+        x: Annotated[int, Field(ge=0, le=9)]
+
+        @field_validator("x")
+        @classmethod
+        def refuse(cls, x: int) -> int:
+            raise ValueError("never good enough")
+
+    model = TableModel([bytes([byte]) for byte in range(32, 127)])
+    with pytest.raises(SpecError, match="never good enough") as caught:
+        constrain.generate(model, "a", Odd, seed=0, max_tokens=30)
+    assert constrain.python_type(Odd).matches(caught.value.source)
 
 
 def test_raw_models_are_refused() -> None:

@@ -1,0 +1,86 @@
+"""The official JSON-Schema-Test-Suite: every test of a schema that is built gets the right answer.
+
+Objects are tested in every order of their keys, since the language has the declared one.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from constrain.grammars.errors import EmptyLanguageError, UnsupportedFeatureError
+from tests.reference.json_documents import language, spellings
+
+# Tests whose answer is another one on purpose.
+EXPECTED_DIFFERENCES = {
+    # The suite's own servers hold these metaschemas; an unknown $schema is read as the newest draft.
+    "schema that uses custom metaschema with with no validation vocabulary",
+    "schema that uses custom metaschema with format-assertion: false",
+    "schema that uses custom metaschema with format-assertion: true",
+}
+# Formats are parts of what the standard allows: valid texts may be refused, never invalid ones taken.
+PARTIAL_FORMATS = {"date-time", "time", "hostname", "idn-email"}
+
+
+class Tally(NamedTuple):
+    right: int
+    refused: int
+    wrong: list[tuple[str, str, bool]]
+
+
+def run(folder: Path, draft: str, *, formats: bool) -> Tally:
+    """Run every test file of ``folder``."""
+    right = refused = 0
+    wrong: list[tuple[str, str, bool]] = []
+    for path in sorted(folder.glob("*.json")):
+        for group in json.loads(path.read_text(encoding="utf-8")):
+            answers = answers_of(group, draft, formats=formats)
+            if answers is None:
+                refused += len(group["tests"])
+                continue
+            for test, answer in zip(group["tests"], answers, strict=True):
+                if answer == test["valid"]:
+                    right += 1
+                elif group["description"] not in EXPECTED_DIFFERENCES:
+                    wrong.append((path.stem, f"{group['description']}: {test['description']}", test["valid"]))
+    return Tally(right, refused, wrong)
+
+
+def answers_of(group: dict[str, Any], draft: str, *, formats: bool) -> list[bool] | None:
+    """Return the answers to the tests of a group, or ``None`` if its schema is refused."""
+    tests = group["tests"]
+    try:
+        matcher = language(
+            group["schema"], draft=draft, formats=formats, integers="any", whitespace="compact"
+        )
+    except EmptyLanguageError:
+        return [False for _ in tests]
+    except UnsupportedFeatureError:
+        return None
+    return [any(matcher.accepts(text.encode()) for text in spellings(test["data"])) for test in tests]
+
+
+@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 700), ("draft7", 620)])
+def test_required_tests_are_right_or_refused(shared: Path, draft: str, least: int) -> None:
+    """No required test gets a wrong answer, and as many as before get a right one."""
+    tally = run(shared / "data" / "json_schema_test_suite" / draft, draft, formats=False)
+    assert tally.wrong == []
+    assert tally.right >= least
+
+
+@pytest.mark.parametrize("draft", ["draft2020-12", "draft7"])
+def test_formats_take_nothing_invalid(shared: Path, draft: str) -> None:
+    """No format takes a text its standard refuses; most take all that it allows."""
+    folder = shared / "data" / "json_schema_test_suite" / draft / "optional" / "format"
+    tally = run(folder, draft, formats=True)
+    assert [test for test in tally.wrong if not test[2] or test[0] not in PARTIAL_FORMATS] == []
+    assert tally.right >= 500
+
+
+def test_optional_tests_are_right_or_refused(shared: Path) -> None:
+    """No optional test gets a wrong answer."""
+    folder = shared / "data" / "json_schema_test_suite" / "draft2020-12" / "optional"
+    assert run(folder, "draft2020-12", formats=False).wrong == []
