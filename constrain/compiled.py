@@ -129,5 +129,5 @@ def compile(
     """
     limits = limits or Limits()
     index = vocabulary.load_index(cache)
-    arena = Arena(spec.network, index, limits)
+    arena = spec.tables(lambda network: Arena(network, index, limits))
     return CompiledSpec(spec, vocabulary, arena, limits)

@@ -10,6 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -18,10 +19,10 @@ from typing import Literal as LiteralType
 from constrain.combine import concatenation, union
 from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError
 from constrain.explanation import Explanation, explain_failure, place_explanation
-from constrain.grammars.ir import Alternation, Grammar, Literal, pattern_grammar
+from constrain.grammars.ir import EMPTY_LANGUAGE, Alternation, Grammar, Literal, pattern_grammar
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.parse import parse_regex
-from constrain.tokenizer_index.arena import Arena, ArenaFull, byte_arena
+from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Spec:
         "_options",
         "_parse",
         "_shown",
+        "_source",
         "grammar",
         "ignored",
         "is_json",
@@ -84,6 +86,7 @@ class Spec:
     _parse: Callable[[str], Any]
     _options: tuple[tuple[str, object], ...]
     _shown: str
+    _source: Mapping[str, Any] | None
     _lock: threading.Lock
     _arena: Arena | None
     _bytes: CompiledSpec | None
@@ -98,6 +101,7 @@ class Spec:
         is_json: bool = False,
         ignored: tuple[str, ...] = (),
         options: tuple[tuple[str, object], ...] = (),
+        source: Mapping[str, Any] | None = None,
         shown: str,
         watch: Watch,
     ) -> None:
@@ -111,6 +115,7 @@ class Spec:
         put(self, "ignored", ignored)
         put(self, "_options", options)
         put(self, "_shown", shown)
+        put(self, "_source", source)
         put(self, "limits", watch.limits)
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
@@ -166,6 +171,7 @@ class Spec:
             parse=parse,
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
+            source={"parts": [self, other]},
             shown=f"{_operand(self, 'union')} | {_operand(other, 'union')}",
             watch=Watch(self.limits),
         )
@@ -179,6 +185,7 @@ class Spec:
             (self, other),
             concatenation(self.grammar, other.grammar),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
+            source={"parts": [self, other]},
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
             watch=Watch(self.limits),
         )
@@ -300,6 +307,15 @@ class Spec:
         value = self._parse(text)
         return isinstance(value.value if isinstance(value, Enum) else value, str)
 
+    def source(self) -> dict[str, Any] | None:
+        """Return what the spec was made from, as arguments of its constructor; ``None`` if that is no text.
+
+        ``{"pattern", "flags"}`` for `regex`; ``{"options"}``, as JSON data, for `choice`; ``{"schema",
+        "options"}``, the former as JSON text, for `json_schema` and `python_type`; ``{"parts"}``, two specs,
+        for unions and concatenations.
+        """
+        return None if self._source is None else dict(self._source)
+
     # -------------------------------------------------------------------------------- inner work
 
     def _byte_arena(self, full: Arena | None = None) -> Arena:
@@ -307,9 +323,27 @@ class Spec:
         with self._lock:
             arena = self._arena
             if arena is None or arena is full:
-                arena = byte_arena(self.network, self.limits)
+                arena = self.tables(lambda network: byte_arena(network, self.limits))
                 object.__setattr__(self, "_arena", arena)
             return arena
+
+    def tables(self, make: Callable[[Network], Arena]) -> Arena:
+        """Return what ``make`` makes of the network, flattened again where conjunctions turn out to be empty.
+
+        Raises
+        ------
+        EmptyLanguageError
+            Nothing is left without them.
+        """
+        try:
+            return make(self.network)
+        except EmptyTerminals as found:
+            terminals = list(self.grammar.terminals)
+            for t in found.terminals:
+                terminals[t] = replace(terminals[t], pattern=EMPTY_LANGUAGE)
+            grammar = replace(self.grammar, terminals=tuple(terminals))
+            object.__setattr__(self, "network", build_network(grammar, Watch(self.limits)))
+        return make(self.network)
 
     def _read(self, data: bytes) -> tuple[Arena, int, int]:
         """Return the tables, the state after ``data`` (-1: cannot be read) and the bytes read."""
@@ -418,6 +452,7 @@ def regex(pattern: str | re.Pattern[str], *, flags: str = "", limits: Limits | N
             pattern,
             pattern_grammar(parsed),
             options=(("flags", flags),) if flags else (),
+            source={"pattern": pattern, "flags": flags},
             shown=_shortened(repr(pattern)),
             watch=watch,
         )
@@ -480,6 +515,7 @@ def choice(options: Iterable[Any], *, limits: Limits | None = None) -> Spec:
         (texts, () if set(kinds) == {str} else kinds),
         pattern_grammar(pattern or Alternation(tuple(Literal(text.encode()) for text in texts)), "choice"),
         parse=parse,
+        source={"options": [v.value if isinstance(v, Enum) else v for v in values.values()]},
         shown=f"[{shown}]",
         watch=watch,
     )
@@ -629,6 +665,7 @@ def _schema_spec(
     watch = Watch(limits or Limits())
     read = schema_grammar(schema, options, watch=watch)
     text = schema if isinstance(schema, str) else _schema_text(schema)
+    is_json = isinstance(schema, str) or not text.startswith(_LEVELS)
     default = SchemaOptions()
     return Spec(
         kind,
@@ -637,10 +674,16 @@ def _schema_spec(
         parse=parse,
         is_json=True,
         ignored=read.ignored,
+        source={"schema": text, "options": dict(given)} if is_json else None,
         options=tuple((name, value) for name, value in given.items() if value != getattr(default, name)),
-        shown=_shortened(text) if tp is None else getattr(tp, "__name__", None) or _shortened(repr(tp)),
+        shown=_shortened(text)
+        if tp is None
+        else _shortened(tp.__name__ if isinstance(tp, type) else repr(tp).replace("typing.", "")),
         watch=watch,
     )
+
+
+_LEVELS = "levels:"
 
 
 def _schema_text(schema: dict[str, Any] | bool) -> str:
@@ -648,8 +691,8 @@ def _schema_text(schema: dict[str, Any] | bool) -> str:
     try:
         return json.dumps(schema, ensure_ascii=False)
     except RecursionError:
-        # Deeper than the library's writer goes: the same, level by level.
-        parts: list[str] = []
+        # Deeper than the library's writer goes: level by level.
+        parts: list[str] = [_LEVELS]
         todo: list[Any] = [schema]
         while todo:
             value = todo.pop()

@@ -189,6 +189,14 @@ class ArenaFull(Exception):
         self.value = value
 
 
+class EmptyTerminals(Exception):
+    """Conjunctions without members; the grammar must be flattened again without these terminals."""
+
+    def __init__(self, terminals: list[int]) -> None:
+        super().__init__(terminals)
+        self.terminals = terminals
+
+
 def _address(array: NDArray[Any]) -> int:
     """Address of an array's first byte."""
     return int(array.__array_interface__["data"][0])
@@ -210,6 +218,12 @@ class _Scratch:
         }
         self.pairs = np.array([[_address(self.arrays[t]), self.arrays[t].size] for t in range(k.N_SCRATCH)])
         self.address = _address(self.pairs)
+
+    def grow(self, table: int, size: int) -> None:
+        """Make one array larger; what it holds need not be kept, since the call starts again."""
+        for t in (table, k.X_MERGE) if table == k.X_EXITS else (table,):
+            array = self.arrays[t] = np.empty(size, self.arrays[t].dtype)
+            self.pairs[t] = _address(array), size
 
 
 class _Shared:
@@ -274,8 +288,8 @@ class Arena:
 
     Raises
     ------
-    EmptyLanguageError
-        A conjunction on which everything depends has no member.
+    EmptyTerminals
+        Some conjunctions have no member; `without_terminals` makes a network that says so.
     LimitExceededError
         Deciding that took too long.
     """
@@ -295,6 +309,7 @@ class Arena:
         self.n_bytes = 0
         self.lock = threading.Lock()
         self._shared = _shared_of(index)
+        self._scratch: _Scratch | None = None
         self._arrays: dict[int, NDArray[Any]] = {}
         self._header = np.zeros(k.HEADER_SIZE, np.int64)
         self._h = self.header_address = _address(self._header)
@@ -451,6 +466,7 @@ class Arena:
         if len(network.literal_negative):
             values: list[int] = []
             new_offsets = [0]
+            empty: list[int] = []
             for t in range(network.n_terminals):
                 first, last = network.literal_offsets[t], network.literal_offsets[t + 1]
                 if first == last:
@@ -459,7 +475,11 @@ class Arena:
                     value = self._element(t, int(first), int(last))
                     if value >= 0:
                         values.append(value)
+                    else:
+                        empty.append(t)
                 new_offsets.append(len(values))
+            if empty:
+                raise EmptyTerminals(empty)
             starts = np.array(values, np.int64)
             offsets = np.array(new_offsets, np.int32)
         self._set(k.START_POOL, starts if starts.size else np.zeros(1, np.int64))
@@ -515,6 +535,10 @@ class Arena:
         """Make the table that a kernel asked for larger."""
         header = self._header
         table = int(header[k.S_GROW_TABLE])
+        if table >= k.N_TABLES:
+            assert self._scratch is not None
+            self._scratch.grow(table - k.N_TABLES, int(header[k.S_GROW_NEED]))
+            return
         old = self._array(table)
         need = int(header[k.S_GROW_NEED])
         size = max(need, 2 * old.size)
@@ -581,13 +605,14 @@ class Arena:
             if self._fill_quick(self._h, state, address) == 1:
                 return
             shared = self._shared
-            scratch = shared.borrow()
+            scratch = self._scratch = shared.borrow()
             try:
                 self._header[k.S_SCRATCH] = scratch.address
                 r = self._run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
                 if r <= k.GROW:
                     self._go_on(k.OP_FILL_MASK, state, address, 0, 0, r)
             finally:
+                self._scratch = None
                 shared.give_back(scratch)
 
     def mask(self, state: int) -> NDArray[np.uint32]:

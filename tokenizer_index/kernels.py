@@ -125,6 +125,7 @@ from constrain.tokenizer_index.layout import (
     LOW40,
     MASK_OWNER,
     MASKS,
+    N_TABLES,
     NODE_TOKEN,
     NODES,
     OP_ACCEPTING,
@@ -1329,42 +1330,14 @@ def _parser_step(h, p, a):
     _set_header(h, S_REACHED, 0)
     first = _get64(a_off, a)
     last = _get64(a_off, a + 1)
-    has_ignored = False
-    has_other = False
+    may_ignore = False
     for k in range(first, last):
         if _get32(ignored, _get64(a_pool, k)) != 0 and flags & P_NO_IGNORED == 0:
-            has_ignored = True
-        else:
-            has_other = True
+            may_ignore = True
     start = _get64(off, p)
     n_kernel = _get64(off, p + 1) - start - 1
-    accepting = 0
     items = _view(h, BUF_ITEMS)
     n = 0
-    if has_ignored:
-        if _header(h, S_TRAILING) != 0:
-            accepting = flags & P_ACCEPTING
-        if not has_other:
-            # The same items; only what may be ignored next, and whether the text may end, can change.
-            f = accepting
-            if _header(h, S_CONSECUTIVE) == 0:
-                f |= P_NO_IGNORED
-            if f == flags:
-                return p
-            r = _room(h, BUF_KERNEL, n_kernel + 1)
-            if r < 0:
-                return r
-            kernel = _view(h, BUF_KERNEL)
-            for i in range(n_kernel):
-                _put64(kernel, i, _get64(pool, start + i))
-            return _parser_intern(h, n_kernel, f, base)
-        r = _room(h, BUF_ITEMS, n_kernel + 1)
-        if r < 0:
-            return r
-        for i in range(n_kernel):
-            _put64(items, i, _get64(pool, start + i))
-        n = n_kernel
-    n_plain = n
     template = _get32(attr, 4 * p)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
@@ -1395,12 +1368,29 @@ def _parser_step(h, p, a):
             if n < 0:
                 return n
             i += 1
-    if n == n_plain and not has_ignored:
-        return DEAD
+    accepting = 0
+    if may_ignore and _header(h, S_TRAILING) != 0:
+        accepting = flags & P_ACCEPTING
+    if n == 0:
+        if not may_ignore:
+            return DEAD
+        # The same items; only what may be ignored next, and whether the text may end, can change.
+        f = accepting
+        if _header(h, S_CONSECUTIVE) == 0:
+            f |= P_NO_IGNORED
+        if f == flags:
+            return p
+        r = _room(h, BUF_KERNEL, n_kernel + 1)
+        if r < 0:
+            return r
+        kernel = _view(h, BUF_KERNEL)
+        for i in range(n_kernel):
+            _put64(kernel, i, _get64(pool, start + i))
+        return _parser_intern(h, n_kernel, f, base)
     reached = _view(h, TO_POOL)
     r0 = _header(h, USED + TO_POOL)
     n_reached = 0
-    i = n_plain
+    i = 0
     while i < n:
         v = _get64(items, i)
         d = v >> 32
@@ -1440,6 +1430,12 @@ def _parser_step(h, p, a):
             if n < 0:
                 return n
             j += 1
+    if may_ignore:
+        # A terminal that is ignored and stands in a rule, too: both readings go on.
+        for i in range(n_kernel):
+            n = _add_item(h, n, _get64(pool, start + i))
+            if n < 0:
+                return n
     r = _work(h, n)
     if r == 0:
         r = _room(h, BUF_KERNEL, n + 1)
@@ -1717,12 +1713,16 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
                 and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
                 and _get32(follow, 2 * a) != 0
             ):
+                if n_exits >= exits[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_exits
                 _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
                 n_exits += 1
         if l >= 0:
             _put64(stack, depth, l)
             t = _get32(node_token, i)
             if t >= 0:
+                if n_tokens >= tokens[1]:
+                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_exits
                 _put32(tokens, n_tokens, t)
                 n_tokens += 1
             i += 1
@@ -1733,7 +1733,10 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
 
 @_kernel
 def _walk_set(h, t, l):
-    """Walk the interned node set ``t`` from lexer state ``l``; as `_walk_range`."""
+    """Walk the interned node set ``t`` from lexer state ``l``; as `_walk_range`.
+
+    A set may hold a node and its ancestor (blanks cut in several ways), so a walk may meet a node more than once.
+    """
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
     class_of = _view(h, CLASS_OF)
@@ -1764,6 +1767,8 @@ def _walk_set(h, t, l):
             w = _get64(nodes, x)
             token = _get32(node_token, x)
             if token >= 0:
+                if n_tokens >= tokens[1]:
+                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_exits
                 _put32(tokens, n_tokens, token)
                 n_tokens += 1
             size = w >> 24
@@ -1934,9 +1939,14 @@ def _intern_nodes(h, first, last):
     if r < 0:
         return r
     buf = _view(h, BUF_NODES)
-    for i in range(n):
-        _put64(buf, i, _get64(exits, first + i) & LOW40)
-    return _intern(h, T_OFF, buf, n)
+    # A node reached by two segmentations of its token comes twice.
+    m = 0
+    for i in range(first, last):
+        v = _get64(exits, i) & LOW40
+        if m == 0 or v != _get64(buf, m - 1):
+            _put64(buf, m, v)
+            m += 1
+    return _intern(h, T_OFF, buf, m)
 
 
 @_far
@@ -2095,6 +2105,8 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
                 and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
                 and _get32(follow, 2 * a) != 0
             ):
+                if n_exits >= exits[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_marked
                 _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
                 n_exits += 1
         if l >= 0 and _get32(attr, l * L_STRIDE + L_PURE) == -1:
@@ -2103,6 +2115,30 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
         else:
             i += w >> 24
     return n_exits, n_marked
+
+
+@_kernel
+def _is_nested(h, t):
+    """1 if node set ``t`` holds a node and one of its ancestors: then a node's mark would not say whose path it is on."""
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    nodes = _view(h, NODES)
+    first = _get64(off, t)
+    n = _get64(off, t + 1) - first
+    r = _room(h, BUF_NODES, 2 * n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_NODES)
+    for i in range(n):
+        _put64(buf, i, _get64(pool, first + i) & LOW32)
+    _sort_at(h, buf[0], n, buf[0] + 8 * n)
+    end = 0
+    for i in range(n):
+        x = _get64(buf, i)
+        if x < end:
+            return 1
+        end = x + (_get64(nodes, x) >> 24)
+    return 0
 
 
 @_far
@@ -2128,6 +2164,11 @@ def _entry(h, t, l):
         for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
             size += _get64(nodes, _get64(t_pool, i) & LOW32) >> 24
         if size < _header(h, S_SPLIT_SIZE):
+            return _entry_whole(h, t, l)
+        r = _is_nested(h, t)
+        if r < 0:
+            return r
+        if r == 1:
             return _entry_whole(h, t, l)
     off = _view(h, L_OFF)
     pool = _view(h, L_POOL)
@@ -2399,6 +2440,8 @@ def _without_continuations(h, t, l):
             if s <= GROW:
                 return s
             if s < 0:
+                if n >= exits[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
                 _put64(exits, n, v)
                 n += 1
     else:
@@ -2413,6 +2456,8 @@ def _without_continuations(h, t, l):
                 if s <= GROW:
                     return s
                 if s < 0:
+                    if n >= exits[1]:
+                        return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
                     _put64(exits, n, ((w & 255) << 32) | i)
                     n += 1
                 i += w >> 24
@@ -2768,9 +2813,15 @@ def _start(h):
         r = _room(h, BUF_CONFIG, 2)
     if r < 0:
         return r
-    # Dotted state 0 starts the augmented rule; origin -1 is stored as 0.
+    # Dotted state 0 starts the augmented rule; origin -1 is stored as 0. Where the only text is the empty
+    # one nothing follows it, and no blank may either.
     _put64(_view(h, BUF_KERNEL), 0, 0)
-    p = _parser_intern(h, 1, flags, -1)
+    term_off = _view(h, TERM_OFF)
+    rule_off = _view(h, RULE_OFF)
+    n = 1
+    if _get32(term_off, 0) == _get32(term_off, 1) and _get32(rule_off, 0) == _get32(rule_off, 1):
+        n = 0
+    p = _parser_intern(h, n, flags, -1)
     if p < 0:
         return p
     l = _start_lexer(h, p)

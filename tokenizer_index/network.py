@@ -38,7 +38,7 @@ inlined as alternatives); its states are *dotted states*, numbered consecutively
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -230,56 +230,94 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         is_ignored[t] = 1
 
     sizes = np.array([f.n_positions for f in fragments], np.int64)
-    edge_counts = np.array([f.n_edges for f in fragments], np.int64)
     bases = np.zeros(len(fragments), np.int64)
     np.cumsum(sizes[:-1], out=bases[1:])
     edge_offsets = np.zeros(n_positions + 1, np.int32)
     np.cumsum(_ints([f.degree for f in fragments]), out=edge_offsets[1:])
-    accepts = _bytes([f.accept for f in fragments])
+    target_bases = np.repeat(bases, [f.n_edges for f in fragments])
+    terminals = grammar.terminals
+    table = _Table(
+        owners,
+        ends,
+        start_offsets,
+        starts,
+        literal_offsets,
+        negative,
+        range(len(literal_starts) + 1),
+        literal_starts,
+        rules.terminal_offsets,
+        rules.terminal_symbol,
+        rules.terminal_target,
+        rules.rule_offsets,
+        rules.rule_symbol,
+        rules.rule_target,
+        rules.is_final,
+        rules.rule_of,
+        rules.rule_start,
+        [terminal.priority for terminal in terminals],
+        [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)],
+        is_ignored,
+        ignored,
+    )
+    owner, end = table.next(), table.next()
     return Network(
         edge_offsets=edge_offsets,
         edge_low=_bytes([f.low for f in fragments]),
         edge_high=_bytes([f.high for f in fragments]),
-        edge_target=(_ints([f.target for f in fragments]) + np.repeat(bases, edge_counts)).astype(np.int32),
+        edge_target=(_ints([f.target for f in fragments]) + target_bases).astype(np.int32),
         edge_guard=_bytes([f.guard for f in fragments]),
         edge_action=_ints([f.action for f in fragments]),
-        accept=np.where(accepts, np.repeat(_array(ends), sizes), np.int32(-1)),
+        accept=np.where(_bytes([f.accept for f in fragments]), np.repeat(end, sizes), np.int32(-1)),
         is_hub=_bytes([f.is_hub for f in fragments]),
         count_min=_ints([f.count_min for f in fragments]),
         count_max=_ints([f.count_max for f in fragments]),
         distance=_ints([f.distance for f in fragments]),
-        position_terminal=np.repeat(_array(owners), sizes),
-        start_offsets=_array(start_offsets),
-        starts=_array(starts),
-        literal_offsets=_array(literal_offsets),
-        literal_negative=_array(negative),
-        literal_start_offsets=np.arange(len(literal_starts) + 1, dtype=np.int32),
-        literal_starts=_array(literal_starts),
-        terminal_offsets=_array(rules.terminal_offsets),
-        terminal_symbol=_array(rules.terminal_symbol),
-        terminal_target=_array(rules.terminal_target),
-        rule_offsets=_array(rules.rule_offsets),
-        rule_symbol=_array(rules.rule_symbol),
-        rule_target=_array(rules.rule_target),
-        is_final=_array(rules.is_final),
-        rule_of=_array(rules.rule_of),
-        rule_start=_array(rules.rule_start),
-        priority=_array([terminal.priority for terminal in grammar.terminals]),
-        greedy=_array([t.greedy or p for t, p in zip(grammar.terminals, proven, strict=True)]),
-        ignored=_array(is_ignored),
-        ignored_terminals=_array(ignored),
+        position_terminal=np.repeat(owner, sizes),
+        start_offsets=table.next(),
+        starts=table.next(),
+        literal_offsets=table.next(),
+        literal_negative=table.next(),
+        literal_start_offsets=table.next(),
+        literal_starts=table.next(),
+        terminal_offsets=table.next(),
+        terminal_symbol=table.next(),
+        terminal_target=table.next(),
+        rule_offsets=table.next(),
+        rule_symbol=table.next(),
+        rule_target=table.next(),
+        is_final=table.next(),
+        rule_of=table.next(),
+        rule_start=table.next(),
+        priority=table.next(),
+        greedy=table.next(),
+        ignored=table.next(),
+        ignored_terminals=table.next(),
         ignored_leading=grammar.ignored.leading,
         ignored_trailing=grammar.ignored.trailing,
         ignored_consecutive=grammar.ignored.consecutive,
         start_nullable=rules.start_nullable,
-        terminal_names=tuple([terminal.name for terminal in grammar.terminals]),
-        terminal_pointers=tuple([terminal.pointer for terminal in grammar.terminals]),
+        terminal_names=tuple([terminal.name for terminal in terminals]),
+        terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
     )
 
 
-def _array(values: Iterable[int]) -> Int32:
-    return np.frombuffer(array("i", values).tobytes(), np.int32)
+class _Table:
+    """Rows of integers as slices of one array, since making an array costs more than filling it."""
+
+    def __init__(self, *rows: Sequence[int]) -> None:
+        values = array("i")
+        for row in rows:
+            values.extend(row)
+        self._values = np.frombuffer(values, np.int32) if values else np.zeros(0, np.int32)
+        self._lengths = iter([len(row) for row in rows])
+        self._read = 0
+
+    def next(self) -> Int32:
+        """Return the next row."""
+        begin = self._read
+        self._read += next(self._lengths)
+        return self._values[begin : self._read]
 
 
 def _ints(parts: list[bytes]) -> Int32:

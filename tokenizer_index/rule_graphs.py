@@ -90,8 +90,8 @@ class RuleGraphs:
 
     def __init__(self, grammar: Grammar, watch: Watch) -> None:
         self.grammar = grammar
-        self.used: set[int] = set()
         self._watch = watch
+        self._n_terminals = len(grammar.terminals)
         self.names: list[str] = []
         self.edges: list[list[tuple[int, int]]] = []
         self.empty: dict[int, list[int]] = {}
@@ -105,6 +105,7 @@ class RuleGraphs:
         self._unread.append((self.add_rule(""), RuleReference(grammar.start)))
         for rule, body in self._unread:  # grows while it is read
             self._read_rule(rule, body)
+        self.used = {symbol for edges in self.edges for symbol, _ in edges if symbol >= 0}
 
     def state(self) -> int:
         """Add a state and return it."""
@@ -163,22 +164,24 @@ class RuleGraphs:
 
     def _symbol(self, reference: TerminalReference | RuleReference, rule: int, source: int) -> int:
         if isinstance(reference, TerminalReference):
-            if not 0 <= reference.index < len(self.grammar.terminals):
-                raise SpecError(
-                    f"Rule {self.names[rule]!r} refers to terminal {reference.index}, which doesn't exist."
-                )
-            self.used.add(reference.index)
-            return reference.index
-        name = reference.name
-        called = self._ids.get(name)
+            if 0 <= reference.index < self._n_terminals:
+                return reference.index
+            message = f"Rule {self.names[rule]!r} refers to terminal {reference.index}, which doesn't exist."
+            raise SpecError(message)
+        called = self._ids.get(reference.name)
         if called is None:
-            if name not in self.grammar.rules:
-                raise SpecError(f"Rule {self.names[rule]!r} refers to rule {name!r}, which doesn't exist.")
-            called = self._ids[name] = self.add_rule(name)
-            self._unread.append((called, self.grammar.rules[name]))
+            called = self._call(reference.name, rule)
         if called == rule:
             self.own_calls.add((rule, source))
         return -1 - called
+
+    def _call(self, name: str, rule: int) -> int:
+        """Return the number of a rule that is called for the first time."""
+        if name not in self.grammar.rules:
+            raise SpecError(f"Rule {self.names[rule]!r} refers to rule {name!r}, which doesn't exist.")
+        called = self._ids[name] = self.add_rule(name)
+        self._unread.append((called, self.grammar.rules[name]))
+        return called
 
     def _repeat(self, node: Repetition, source: int, target: int, alone: bool, rule: int) -> list[_Task]:
         body, minimum, maximum = node.body, node.minimum, node.maximum
@@ -238,10 +241,10 @@ class RuleGraphs:
         self.skip(source, base + machine.start)
         for state in machine.accepting:
             self.skip(base + state, target)
+        edges = self.edges
         for start, reference, end in machine.edges:
             if reference is None:
                 self.skip(base + start, base + end)
             else:
-                symbol = self._symbol(reference, rule, base + start)
-                self.edges[base + start].append((symbol, base + end))
+                edges[base + start].append((self._symbol(reference, rule, base + start), base + end))
         self._watch.step("a state machine", 1 + len(machine.edges))

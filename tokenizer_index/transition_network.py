@@ -22,7 +22,7 @@ from constrain.grammars.errors import EmptyLanguageError
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.long_runs import split_runs
 from constrain.tokenizer_index.rule_graphs import RuleGraphs, reach
-from constrain.tokenizer_index.state_sets import SET_ELEMENTS, States, StateSets
+from constrain.tokenizer_index.state_sets import SET_ELEMENTS, StateSets
 
 # Graphs up to this size have no long runs.
 _FEW_STATES = 48
@@ -151,7 +151,7 @@ class _Flattener:
         for state in self._graphs.finals:
             level[state] = 1
         for state, targets in empty.items():
-            if any([level[target] for target in targets]):
+            if 1 in map(level.__getitem__, targets):
                 level[state] = 1
         alive_rules = [False] * len(self._graphs.starts)
         rule_of_start = {start: rule for rule, start in enumerate(self._graphs.starts)}
@@ -243,23 +243,21 @@ class _Flattener:
 
     def _determinise_rule(self, rule: int, numbers: dict[int, int], order: list[int], rules: Rules) -> None:
         """Append the deterministic automaton of ``rule`` to ``rules``, and new rules to ``order``."""
-        edges, names = self._graphs.edges, self._graphs.names
-        base, place = len(rules.is_final), f"rule {names[rule]!r}"
+        edges, final, start = self._graphs.edges, self._graphs.finals[rule], self._graphs.starts[rule]
+        base, place = len(rules.rule_of), f"rule {self._graphs.names[rule]!r}"
         sets = StateSets(self._graphs, rule, self._watch)
         after = sets.after
-        start = self._graphs.starts[rule]
         first = after.get(start, start)
         states = [first]
         index = {} if sets.ends(first) else {first: base}
-        rules.rule_start.append(base)
-        rules.rule_names.append(names[rule])
         terminal_symbol, terminal_target = rules.terminal_symbol, rules.terminal_target
-        size = 0
+        size, most = base, self._watch.limits.states
         for state in states:  # grows while it is read
-            moves, clashes = self._moves(edges, state)
+            row = edges[state] if isinstance(state, int) else [edge for s in state for edge in edges[s]]
+            moves: dict[int, int] = dict(row)
+            clashes = _clashes(row) if len(moves) < len(row) else {}
             calls = []
-            for symbol in sorted(moves) if len(moves) > 1 else moves:
-                target = moves[symbol]
+            for symbol, target in sorted(moves.items()) if len(moves) > 1 else moves.items():
                 reached = sets.after_all(clashes[symbol]) if symbol in clashes else after.get(target, target)
                 at = index.get(reached)
                 if at is None:
@@ -282,24 +280,13 @@ class _Flattener:
             rules.terminal_offsets.append(len(terminal_symbol))
             rules.rule_offsets.append(len(rules.rule_symbol))
             self._watch.step(place, 1 + len(moves))
-            self._watch.at_most("states", base + size, place)
+            if size > most:
+                self._watch.at_most("states", size, place)
+        rules.rule_start.append(base)
+        rules.rule_names.append(self._graphs.names[rule])
         rules.rule_of.extend([numbers[rule]] * len(states))
-        rules.is_final.extend([sets.ends(state) for state in states])
+        rules.is_final.extend([s == final if isinstance(s, int) else final in s for s in states])
         rules.is_final[base] = False
-
-    @staticmethod
-    def _moves(
-        edges: list[list[tuple[int, int]]], states: States
-    ) -> tuple[dict[int, int], dict[int, list[int]]]:
-        """Return where each symbol leads, and all targets of the symbols that lead to several."""
-        moves: dict[int, int] = {}
-        clashes: dict[int, list[int]] = {}
-        for state in (states,) if isinstance(states, int) else states:
-            for symbol, target in edges[state]:
-                other = moves.setdefault(symbol, target)
-                if other != target:
-                    clashes.setdefault(symbol, [other]).append(target)
-        return moves, clashes
 
     # ------------------------------------------------------------------------------ errors
 
@@ -339,3 +326,11 @@ class _Flattener:
                 return EmptyLanguageError(message, pointer=place)
             rule = called[0]
             seen.add(rule)
+
+
+def _clashes(edges: list[tuple[int, int]]) -> dict[int, list[int]]:
+    """Return the targets of each symbol that leads to several."""
+    targets: dict[int, list[int]] = {}
+    for symbol, target in dict.fromkeys(edges):
+        targets.setdefault(symbol, []).append(target)
+    return {symbol: several for symbol, several in targets.items() if len(several) > 1}

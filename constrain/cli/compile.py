@@ -63,6 +63,6 @@ def compile_spec(
     out.print(f"compiled for {vocabulary.size:,} tokens in {1e3 * document['compile_seconds']:,.1f} ms")
     out.print(f"first mask {1e3 * document['first_mask_seconds']:,.1f} ms")
     bound = "" if shortest.is_exact else "at most "
-    out.print(f"the shortest text takes {bound}{int(shortest):,} tokens, the end token included")
+    out.print(f"the shortest text takes {bound}{int(shortest):,} tokens before its end token")
     if output is not None:
         out.print(f"saved as {output}", markup=False)

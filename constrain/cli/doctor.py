@@ -147,17 +147,12 @@ def _writable(name: str, folder: Path) -> Check:
 
 
 def _kernels() -> Check:
-    """Look for compiled kernels where Numba keeps them."""
-    import constrain.tokenizer_index as home
+    """Look for kernels compiled for this machine and this version."""
+    from constrain.tokenizer_index import native
 
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    folder = Path(named) if named else Path(home.__path__[0]) / "__pycache__"
-    files = list(folder.rglob("*kernels.*.nb[ic]"))
-    if not files:
-        return Check("cache", "kernels", "missing", "not compiled yet", "constrain warmup", str(folder))
-    return Check(
-        "cache", "kernels", "ok", "compiled", None, str(folder), sum(f.stat().st_size for f in files)
-    )
+    if native.is_cached():
+        return Check("cache", "kernels", "ok", "compiled for this machine")
+    return Check("cache", "kernels", "missing", "not compiled yet", "constrain warmup --kernels-only")
 
 
 def _size(path: Path) -> int:

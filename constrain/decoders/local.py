@@ -117,7 +117,7 @@ class Row:
     prompt_ids: list[int]
     matcher: Matcher
     max_tokens: int
-    text: bytearray
+    text: bytearray = field(default_factory=bytearray)
     covers: IdArray | None = None
     token_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0

@@ -64,6 +64,9 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
         if is_required:
             builder.need(name, value)
     if facts.min_properties and not required:
+        if not slots and not extra:
+            reason = f"minProperties is {facts.min_properties}, and no property is allowed"
+            return builder.nothing(name, reason, facts.pointer)
         builder.need(name, (*(reference for slot in slots for reference in slot[1]), *extra))
     return _machine(builder, slots, extra, known, facts.min_properties == 0)
 

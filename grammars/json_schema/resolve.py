@@ -68,7 +68,7 @@ class References:
                 found = self._walk(reference, pointer)
                 if found is not None:
                     return found
-        return self._look_up(reference, pointer, self._resolver(scope))
+        return self._look_up(reference, pointer, scope)
 
     def _walk(self, reference: str, pointer: str) -> Target | None:
         """Follow a pointer from the root; ``None`` if it enters a resource of its own."""
@@ -92,11 +92,11 @@ class References:
             place = f"{place}/{token(key)}"
         return Target(node, place, None)
 
-    def _look_up(self, reference: str, pointer: str, resolver: Any) -> Target:
+    def _look_up(self, reference: str, pointer: str, scope: Scope) -> Target:
         from referencing import exceptions
 
         try:
-            resolved = resolver.lookup(reference)
+            resolved = self._resolver(scope).lookup(reference)
         except (exceptions.PointerToNowhere, exceptions.NoSuchAnchor, exceptions.InvalidAnchor) as error:
             raise SpecError(f"$ref {reference!r} names no place in the schema.", pointer=pointer) from error
         except exceptions.Unresolvable as error:
@@ -105,6 +105,13 @@ class References:
                 pointer=pointer,
                 reason=f"to {reference!r} is not supported: that document isn't part of the schema",
                 hint="Copy what it names into $defs; nothing is ever fetched.",
+            ) from error
+        except (AttributeError, TypeError, ValueError) as error:
+            # The library looks through all subschemas for identifiers, and takes them to be well formed.
+            raise SpecError(
+                f"$ref {reference!r} cannot be followed: it is no URI reference, or something that is no "
+                "schema stands in the place of one.",
+                pointer=pointer,
             ) from error
         return Target(resolved.contents, reference, resolved.resolver)
 

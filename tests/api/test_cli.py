@@ -180,7 +180,7 @@ def test_compile_saves_what_can_be_loaded(schema: Path, byte_tokenizer: Path, tm
     saved = tmp_path / "item.compiled"
     document = run_json("compile", schema, "--tokenizer", byte_tokenizer, "--eos", "256", "-o", saved)
     assert document["vocabulary_size"] == 257 and document["output"] == str(saved)
-    assert (document["min_tokens"], document["is_exact"]) == (len('{"id":1}') + 1, True)
+    assert (document["min_tokens"], document["is_exact"]) == (len('{"id":1}'), True)
     from transformers import PreTrainedTokenizerFast
 
     vocabulary = constrain.Vocabulary.from_transformers(

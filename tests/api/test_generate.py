@@ -20,8 +20,9 @@ import pytest
 from pydantic import BaseModel, Field, field_validator
 
 import constrain
+from constrain.decoders import LocalDecoder, Row
 from constrain.errors import BackendError, DeadEndError, LimitExceededError, OptionError, SpecError
-from constrain.numerics import RandomStreams
+from constrain.numerics import RandomStreams, Sampling
 from tests.api.table_model import TableModel, random_row
 
 LETTERS = [b"a", b"b", b"c"]
@@ -297,6 +298,18 @@ def test_text_jumps_write_canonical_tokens() -> None:
         assert crossing.matches(result.text)
     token_jumps = constrain.generate(model, "c", crossing, jump_forward="token", seed=0)
     assert result.stats.model_calls <= token_jumps.stats.model_calls
+
+
+def test_decoder_in_a_loop_of_ones_own(model: TableModel) -> None:
+    """``LocalDecoder`` runs rows step by step and can be looked at between steps."""
+    compiled = constrain.compile(constrain.regex(r"[ab]{4}"), model.vocabulary)
+    rows = [Row(index, model.encode("ab"), compiled.matcher(), max_tokens=5) for index in range(3)]
+    lengths = []
+    for _ in LocalDecoder(model, Sampling(), RandomStreams(2)).run(rows):
+        lengths.append([len(row.text) for row in rows])
+    assert lengths == [[n, n, n] for n in (1, 2, 3, 4, 4)]
+    together = constrain.generate(model, "ab", compiled, n=3, seed=2, max_tokens=5)
+    assert [row.token_ids for row in rows] == [result.token_ids for result in together]
 
 
 # -------------------------------------------------------------------------------------------- budgets

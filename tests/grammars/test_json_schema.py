@@ -45,7 +45,8 @@ CASES: list[tuple[Any, Sequence[str], Sequence[str]]] = [
         ["-2", "1.999", "2.0", "-0.5"],
         ["2.01", "-2.1", "1e0"],
     ),
-    ({"minimum": 3}, ["3", '"x"', "null", "[]"], ["2", "2.9"]),
+    ({"minimum": 3}, ["3", '"x"', "null", "[]", "1e+22"], ["2", "2.9", "3e-1"]),
+    ({"minimum": 0, "maximum": 1}, ["1e-06", "1", "9.5E-1"], ["1e0", "1e1", "-1e-9"]),
     ({"type": "number", "multipleOf": 1}, ["3", "-4"], ["1.5"]),
     ({"type": "integer", "multipleOf": 0.5}, ["3"], ["1.5"]),
     # strings
@@ -496,6 +497,7 @@ def test_large_schemas_are_built_in_time() -> None:
             "$ref": "#/$defs/a",
         },
         {"type": "object", "additionalProperties": {"$ref": "#"}, "minProperties": 1},
+        {"type": "object", "additionalProperties": False, "minProperties": 1},
     ],
 )
 def test_empty_languages_are_errors(schema: Any) -> None:

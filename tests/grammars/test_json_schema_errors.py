@@ -60,6 +60,8 @@ def build(schema: Any, limits: Limits | None = None, **options: Any) -> SchemaGr
         ({"$ref": "#"}, "#/$ref", "leads back to itself"),
         ({"$defs": {"a": {"allOf": [{"$ref": "#"}]}}, "$ref": "#/$defs/a"}, "#/$defs/a/allOf/0/$ref", "back"),
         ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "#/anyOf/0/$ref", "back"),
+        ({"properties": {"a": {"$ref": "b"}, "c": "no schema"}}, "#/properties/a/$ref", "no schema stands"),
+        ({"$ref": "http://["}, "#/$ref", "no URI reference"),
         ([], "#", "expected a schema"),
         (None, "#", "expected a schema"),
     ],

@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrain.grammars.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import (
+    EmptyLanguageError,
+    LimitExceededError,
+    SpecError,
+    UnsupportedFeatureError,
+)
 from constrain.grammars.ir import ANY_TEXT, Concatenation, Literal, Pattern, pattern_grammar
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.parse import parse_ecma
@@ -31,7 +36,11 @@ def read(pattern: str) -> Pattern:
     ("pattern", "accepted", "rejected"),
     [
         ("[0-9]{2}", ["12", "room 12b", "a\n12"], ["a1b2", ""]),
-        ("^\\/api\\/v[0-9]+(\\/[a-z]+)*$", ["/api/v1", "/api/v22/users/list"], ["api/v1", "/api/v", "/api/v1/"]),
+        (
+            "^\\/api\\/v[0-9]+(\\/[a-z]+)*$",
+            ["/api/v1", "/api/v22/users/list"],
+            ["api/v1", "/api/v", "/api/v1/"],
+        ),
         ("^a$", ["a"], ["a\n", "\na", "a\nb", "b\na\nb"]),
         ("^a|b$", ["ax", "xb"], ["xa", "bx"]),
         ("(^|x)y", ["y", "yz", "axy"], ["ay", ""]),
@@ -54,12 +63,20 @@ def read(pattern: str) -> Pattern:
         ("^[a-]$|^[-b]$|^[a-\\d]$", ["-", "b", "5"], ["c"]),
         ("^a{,2}$", ["a{,2}"], ["a", ""]),
         ("^a{2$|^}$|^]$|^{x}$", ["a{2", "}", "]", "{x}"], ["aa"]),
-        ("^\\$\\^\\.\\*\\+\\?\\(\\)\\[\\]\\{\\}\\|\\/\\-\\_$".replace("\\_", "_"), ["$^.*+?()[]{}|/-_"], [""]),
+        (
+            "^\\$\\^\\.\\*\\+\\?\\(\\)\\[\\]\\{\\}\\|\\/\\-\\_$".replace("\\_", "_"),
+            ["$^.*+?()[]{}|/-_"],
+            [""],
+        ),
         ("^(?<year>\\d{4})-(?<m>\\d\\d)$", ["2024-02"], ["24-02"]),
         ("^(?P<n>a)$", ["a"], ["P"]),
         ("\\bfoo\\b", ["foo", "a foo b", "foo-", "éfoo"], ["foox", "xfoo"]),
         ("^\\B$|a\\Ba", ["", "aa"], ["a", "a a"]),
-        ("^(?!.*://)(?=.{1,20}$)((.{1,6}\\.){1,3}(?![0-9]*$)[a-z0-9-]+\\.?)$", ["a.b.c", "abc.d1."], ["a.1", "a://b", "a"]),
+        (
+            "^(?!.*://)(?=.{1,20}$)((.{1,6}\\.){1,3}(?![0-9]*$)[a-z0-9-]+\\.?)$",
+            ["a.b.c", "abc.d1."],
+            ["a.1", "a://b", "a"],
+        ),
         ("^((?!(c|C)(l|L)y).)*$", ["cats", ""], ["a Cly", "cLy"]),
         ("(?<=a+)b", ["aab"], ["b", "cb"]),
         ("(?<!a|bc)d", ["d", "bd"], ["ad", "bcd"]),
@@ -89,7 +106,37 @@ def test_meaning(pattern: str, accepted: list[str], rejected: list[str]) -> None
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(", ")", "[", "[b-a]", "a**", "a*+", "*", "^*", "a{2,1}", "\\", "\\u{110000}", "\\u12", "\\x1", "\\c1", "\\A", "a\\Z", "\\z", "\\q", "\\p", "\\p{Foo}", "(?>a)", "(?#x)", "(?<1>a)", "a(?i)", "(?i-i:a)", "(?-:a)", "(?q:a)", "(?<a", "\\b+"],
+    [
+        "(",
+        ")",
+        "[",
+        "[b-a]",
+        "a**",
+        "a*+",
+        "*",
+        "^*",
+        "a{2,1}",
+        "\\",
+        "\\u{110000}",
+        "\\u12",
+        "\\x1",
+        "\\c1",
+        "\\A",
+        "a\\Z",
+        "\\z",
+        "\\q",
+        "\\p",
+        "\\p{Foo}",
+        "(?>a)",
+        "(?#x)",
+        "(?<1>a)",
+        "a(?i)",
+        "(?i-i:a)",
+        "(?-:a)",
+        "(?q:a)",
+        "(?<a",
+        "\\b+",
+    ],
 )
 def test_malformed_patterns_are_refused(pattern: str) -> None:
     """A malformed pattern is an error with pointer, source and offset."""
@@ -99,7 +146,9 @@ def test_malformed_patterns_are_refused(pattern: str) -> None:
     assert caught.value.source == pattern and caught.value.offset is not None
 
 
-@pytest.mark.parametrize("pattern", ["(a)\\1", "\\1(a)", "(?<n>a)\\k<n>", "\\k<n>(?<n>a)", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\\10"])
+@pytest.mark.parametrize(
+    "pattern", ["(a)\\1", "\\1(a)", "(?<n>a)\\k<n>", "\\k<n>(?<n>a)", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\\10"]
+)
 def test_back_references_are_refused(pattern: str) -> None:
     """A back-reference is unsupported, wherever its group stands."""
     with pytest.raises(UnsupportedFeatureError) as caught:
@@ -228,7 +277,11 @@ def test_patterns_of_real_schemas(shared: Path) -> None:
             if text is None:
                 continue
             place = rng.randrange(len(text) + 1)
-            for other in (text, text[:place] + rng.choice("a1-_ ./X") + text[place:], text[:place] + text[place + 1 :]):
+            for other in (
+                text,
+                text[:place] + rng.choice("a1-_ ./X") + text[place:],
+                text[:place] + text[place + 1 :],
+            ):
                 checked += 1
                 state, _ = arena.step_bytes(arena.start, other.encode())
                 is_member = state >= 0 and arena.is_accepting(state)

@@ -35,7 +35,9 @@ def where(holds: Callable[[str], bool]) -> Ranges:
 
 
 def taken_by_re(pattern: str) -> Ranges:
-    prefix, _, rest = pattern.rpartition(")") if pattern.startswith("(?") and pattern[-1] != ")" else ("", "", pattern)
+    prefix, _, rest = (
+        pattern.rpartition(")") if pattern.startswith("(?") and pattern[-1] != ")" else ("", "", pattern)
+    )
     runs = re.finditer(f"{prefix})(?:{rest})+" if prefix else f"(?:{rest})+", TEXT)
     return sets.normalize((ord(m.group()[0]), ord(m.group()[-1])) for m in runs)
 
@@ -55,9 +57,59 @@ def test_classes_are_those_of_re(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("k", "K", "\u212a", "s", "ſ", "i", "I", "İ", "ı", "ß", "ẞ", "µ", "μ", "Σ", "ς", "ǅ", "ﬅ", "Θ", "ϴ", "Å", "ᲀ", "\U00010400", "\U0001e921"),
-        *("[a-z]", "[A-Z]", "[^a-z]", "[à-þ]", "[Α-Ω]", "[\U00010400-\U0001044f]", "[\U0001e900-\U0001e943]", r"[\x00-\U0010ffff]", "[K-ſ]"),
-        *(r"[^\W]", r"\w", r"[k\W]", r"[^k\d]", "[^k]", "[k-s]", "[^i]", "[İ-ı]", "[ΐ]", "[\u1e9e]", "[ﬀ-ﬆ]", "[\U00010428]", "[Ꭰ-Ᏽ]", "[ꭰ-ꮿ]", "[Ა-Ჿ]"),
+        *(
+            "k",
+            "K",
+            "\u212a",
+            "s",
+            "ſ",
+            "i",
+            "I",
+            "İ",
+            "ı",
+            "ß",
+            "ẞ",
+            "µ",
+            "μ",
+            "Σ",
+            "ς",
+            "ǅ",
+            "ﬅ",
+            "Θ",
+            "ϴ",
+            "Å",
+            "ᲀ",
+            "\U00010400",
+            "\U0001e921",
+        ),
+        *(
+            "[a-z]",
+            "[A-Z]",
+            "[^a-z]",
+            "[à-þ]",
+            "[Α-Ω]",
+            "[\U00010400-\U0001044f]",
+            "[\U0001e900-\U0001e943]",
+            r"[\x00-\U0010ffff]",
+            "[K-ſ]",
+        ),
+        *(
+            r"[^\W]",
+            r"\w",
+            r"[k\W]",
+            r"[^k\d]",
+            "[^k]",
+            "[k-s]",
+            "[^i]",
+            "[İ-ı]",
+            "[ΐ]",
+            "[\u1e9e]",
+            "[ﬀ-ﬆ]",
+            "[\U00010428]",
+            "[Ꭰ-Ᏽ]",
+            "[ꭰ-ꮿ]",
+            "[Ა-Ჿ]",
+        ),
     ],
 )
 @pytest.mark.parametrize("flags", ["i", "ai"])
@@ -94,7 +146,16 @@ def test_general_categories_are_those_of_unicodedata() -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        ("Lu", "lu", "Uppercase_Letter", "uppercase letter", "gc=Lu", "General_Category=Uppercase_Letter", "gc:Lu", "isLu"),
+        (
+            "Lu",
+            "lu",
+            "Uppercase_Letter",
+            "uppercase letter",
+            "gc=Lu",
+            "General_Category=Uppercase_Letter",
+            "gc:Lu",
+            "isLu",
+        ),
         ("Greek", "Script=Greek", "sc=Grek", "script:greek", "IsGreek"),
         ("Nd", "Decimal_Number", "digit"),
         ("Alphabetic", "Alpha", "alphabetic=yes", "Alphabetic=True"),
@@ -126,7 +187,9 @@ def test_ignoring_case_closes_properties() -> None:
     assert not sets.contains(found, ord("1"))
 
 
-@pytest.mark.parametrize("name", ["Foo", "Script=Foo", "foo=Lu", "gc=Greek", "sc=Lu", "", "^", "Alphabetic=Perhaps", "is", "="])
+@pytest.mark.parametrize(
+    "name", ["Foo", "Script=Foo", "foo=Lu", "gc=Greek", "sc=Lu", "", "^", "Alphabetic=Perhaps", "is", "="]
+)
 def test_unknown_properties_are_refused(name: str) -> None:
     """An unknown property is an error that names it and its place, in both dialects."""
     for read in (parse_regex, parse_ecma):

@@ -160,7 +160,7 @@ def test_random_outputs_are_valid(schema: strategies.Schema, rng: random.Random)
         for remaining in range(need + 12, -1, -1):
             if matcher.is_accepting() and rng.random() < 0.2:
                 break
-            matcher.fill_budget_bitmask(bitmask, 0, remaining)
+            matcher.fill_budget_bitmask(bitmask, 0, remaining=remaining + 1)
             choices = [
                 t for t, d in enumerate(JSON_WORDS.tokens) if d and (int(bitmask[0, t >> 5]) >> (t & 31)) & 1
             ]

@@ -40,7 +40,7 @@ def allowed(matcher: constrain.Matcher, size: int) -> set[int]:
 def allowed_within(matcher: constrain.Matcher, size: int, remaining: int) -> set[int]:
     """Return the tokens allowed with a budget of ``remaining`` tokens before the end token."""
     bitmask = constrain.allocate_token_bitmask(1, size)
-    matcher.fill_budget_bitmask(bitmask, 0, remaining)
+    matcher.fill_budget_bitmask(bitmask, 0, remaining=remaining + 1)
     return members_of(bitmask[0])
 
 

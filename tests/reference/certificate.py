@@ -88,7 +88,7 @@ def _falling_token(
     """
     plain, hint = (constrain.allocate_token_bitmask(1, size) for _ in range(2))
     matcher.fill_next_token_bitmask(plain, 0)
-    matcher.fill_budget_bitmask(hint, 0, rank)
+    matcher.fill_budget_bitmask(hint, 0, remaining=rank + 1)
     ends = set(eos_token_ids)
     for row in (hint[0] & plain[0], plain[0] & ~hint[0]):
         bits = np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little")
