@@ -71,4 +71,4 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
         table.add_column(name, justify="left" if k == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    Console(width=140).print(table)
+    Console(width=150).print(table)

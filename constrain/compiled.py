@@ -7,7 +7,6 @@ are made when they are first needed and then kept, within limits. See ``docs/arc
 from __future__ import annotations
 
 import threading
-import weakref
 from pathlib import Path
 
 from constrain import artefact
@@ -16,6 +15,7 @@ from constrain.matcher import Matcher, fill_next_token_bitmasks
 from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.budget import Budget, MinTokens
+from constrain.tokenizer_index.missing_bytes import needs_check
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
 __all__ = ["CompiledSpec", "Matcher", "MinTokens", "compile", "fill_next_token_bitmasks"]
@@ -27,6 +27,9 @@ class CompiledSpec:
     Made by `compile`.
     """
 
+    is_checked: bool
+    """Tokens must be struck from masks because nothing finishes after them (``missing_bytes``)."""
+
     def __init__(self, spec: Spec, vocabulary: Vocabulary, arena: Arena, limits: Limits) -> None:
         self.spec = spec
         self.vocabulary = vocabulary
@@ -36,7 +39,7 @@ class CompiledSpec:
         self.eos_token_ids = frozenset(vocabulary.eos_token_ids)
         self._arena = arena
         self._lock = threading.Lock()
-        self._budgets: weakref.WeakKeyDictionary[Arena, Budget] = weakref.WeakKeyDictionary()
+        self.is_checked = needs_check(arena, vocabulary, lambda arena: self.budget(arena).costs)
 
     @property
     def arena(self) -> Arena:
@@ -55,12 +58,14 @@ class CompiledSpec:
             return self._arena
 
     def budget(self, arena: Arena) -> Budget:
-        """Return the completion costs of an arena's states."""
-        with self._lock:
-            found = self._budgets.get(arena)
-            if found is None:
-                found = self._budgets[arena] = Budget(arena, self.vocabulary)
-            return found
+        """Return the completion costs of an arena's states; the arena keeps them."""
+        found: Budget | None = arena.budget
+        if found is None:
+            with self._lock:
+                found = arena.budget
+                if found is None:
+                    found = arena.budget = Budget(arena, self.vocabulary)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write this compiled spec to a file that `load` reads: JSON, versioned, with a checksum.

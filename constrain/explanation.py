@@ -84,7 +84,7 @@ def explain_failure(
     names: list[str]
     if expected is not None:
         names = list(expected)
-    elif len(network.terminal_names) == 1:
+    elif len(set(network.terminal_names)) == 1:
         names = live_characters(arena, state)
     else:
         names = list(dict.fromkeys(network.terminal_names[t] for t in terminals))

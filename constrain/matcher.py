@@ -92,6 +92,8 @@ class Matcher:
             self._arena.fill_mask(self._state, address)
         except ArenaFull:
             self._retry(lambda: self._arena.fill_mask(self._state, address))
+        if self._compiled.is_checked:
+            self._retry(lambda: self._compiled.budget(self._arena).costs.clear_dead(self._state, address))
 
     def fill_budget_bitmask(
         self, bitmask: NDArray[np.int32] | torch.Tensor, index: int = 0, *, remaining: int
@@ -132,8 +134,10 @@ class Matcher:
         else:
             try:
                 state = self._arena.advance(self._state, token)
+                if self._compiled.is_checked:
+                    state = self._alive(state)
             except ArenaFull:
-                state = self._retry(lambda: self._arena.advance(self._state, token))
+                state = self._retry(lambda: self._alive(self._arena.advance(self._state, token)))
             if state < 0:
                 return False
         self._states.append(self._state)
@@ -151,7 +155,7 @@ class Matcher:
         data = _encoded(text)
         if data is None:
             return False
-        state, _ = self._retry(lambda: self._arena.step_bytes(self._state, data))
+        state = self._retry(lambda: self._alive(self._arena.step_bytes(self._state, data)[0]))
         if state < 0:
             return False
         self._states.append(self._state)
@@ -228,7 +232,12 @@ class Matcher:
         if self._terminated:
             return ""
         data, _ = self._retry(lambda: self._arena.forced_bytes(self._state, _MOST_FORCED))
-        return _whole_characters(data)
+        text = _whole_characters(data)
+        if self._compiled.is_checked:
+            # Tokens may be unable to go on behind a part of the text.
+            while text and not self.fork().accept_string(text):
+                text = text[:-1]
+        return text
 
     def forced_tokens(self) -> list[int]:
         """Return the tokens that must come next: each the only allowed one after those before it.
@@ -240,7 +249,7 @@ class Matcher:
             return found
         row = np.zeros((1, self._compiled.n_words), np.int32)
         other = self.fork()
-        may_skip = self._compiled.vocabulary.has_all_bytes
+        may_skip = self._compiled.vocabulary.has_all_bytes and not self._compiled.is_checked
         while len(found) < _MOST_FORCED:
             # With every byte a token, one allowed token means one byte, alone alive.
             if may_skip and not other._retry(lambda: other._arena.forced_bytes(other._state, 1))[0]:
@@ -263,6 +272,13 @@ class Matcher:
         return self._retry(lambda: self._compiled.budget(self._arena).min_tokens(self._state))
 
     # ------------------------------------------------------------------------------------ renewal
+
+    def _alive(self, state: int) -> int:
+        """Return a state of the arena, or -1 if tokens cannot finish from there."""
+        compiled = self._compiled
+        if state < 0 or not compiled.is_checked or compiled.budget(self._arena).costs.is_alive(state):
+            return state
+        return -1
 
     def _retry(self, action: Callable[[], T]) -> T:
         """Run ``action``; where the arena is full, move to a fresh one and run it again."""
@@ -331,7 +347,8 @@ def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: NDArray[np.in
     finally:
         for lock in held:
             lock.release()
-    # Rows whose entries were not known yet, one by one.
+    calls[2, [m._compiled.is_checked for m in matchers]] = 0
+    # Rows whose entries were not known yet, or that must be checked, one by one.
     for i in np.flatnonzero(calls[2] == 0).tolist():
         matchers[i].fill_next_token_bitmask(bitmask, i)
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,22 @@ from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 
 # Work units (about a microsecond each) between two looks at the clock.
 _ALLOWANCE = 100_000
+_MOST_ALLOWANCE = 32 * _ALLOWANCE
+_NOTHING = np.zeros((0, 1), np.int64)
+_Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
 _SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
-_MEMOS = {k.STEP: 3, k.TSTEP: 2, k.ENTRY: 2, k.VISIT: 2, k.OPEN: 1}
+_MEMOS = {
+    k.STEP: 3,
+    k.TSTEP: 2,
+    k.ENTRY: 2,
+    k.VISIT: 2,
+    k.OPEN: 1,
+    k.VALUE_COST: 3,
+    k.AFTER_RULE: 2,
+    k.AFTER_TERMINAL: 2,
+    k.SEEN: 2,
+}
 _INT32 = frozenset(
     {
         k.L_ROW,
@@ -307,6 +321,8 @@ class Arena:
         self.limits = limits or Limits()
         self.options = options or ArenaOptions()
         self.n_bytes = 0
+        self.budget: Any = None
+        """The costs of this arena's states, if somebody made them."""
         self.lock = threading.Lock()
         self._shared = _shared_of(index)
         self._scratch: _Scratch | None = None
@@ -317,6 +333,7 @@ class Arena:
         kernels = native.load()
         far = kernels.far
         self._run = kernels.run
+        self._run_costs = kernels.run_costs
         self._advance_quick = kernels.advance_quick
         self._fill_quick = kernels.fill_quick
         self._accepting_quick = kernels.accepting_quick
@@ -507,29 +524,78 @@ class Arena:
             r: int = self._run(op, self._h, a, b, c, d)
             if r > k.GROW:
                 return r
-            return self._go_on(op, a, b, c, d, r)
+            return self._go_on(self._run, op, a, b, c, d, r)
 
-    def _go_on(self, op: int, a: int, b: int, c: int, d: int, r: int) -> int:
+    def _go_on(self, run: _Run, op: int, a: int, b: int, c: int, d: int, r: int) -> int:
         header = self._header
         deadline = 0.0
-        while r <= k.GROW:
-            if r == k.GROW:
-                self._grow()
-            elif r == k.TICK:
-                header[k.S_WORK] = 0
-                now = time.monotonic()
-                if deadline == 0.0:
-                    deadline = now + self.limits.step_seconds
-                elif now > deadline:
-                    raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
-            elif r == k.FAULT:
-                raise IndexError("a kernel read or wrote outside its tables")
-            elif header[k.S_LIMIT] == k.LIMIT_LEXER_STATES:
-                raise ArenaFull("lexer_states", self.limits.lexer_states)
-            else:
-                raise LimitExceededError("liveness", self.limits.liveness, "a conjunction of patterns")
-            r = self._run(op, self._h, a, b, c, d)
+        allowance = _ALLOWANCE
+        try:
+            while r <= k.GROW and r != k.SEARCH:
+                if r == k.GROW:
+                    self._grow()
+                elif r == k.TICK:
+                    # A search begins again from nothing, so it gets more time before the next look.
+                    allowance = min(2 * allowance, _MOST_ALLOWANCE)
+                    header[k.S_WORK] = 0
+                    header[k.S_WORK_LIMIT] = allowance
+                    now = time.monotonic()
+                    if deadline == 0.0:
+                        deadline = now + self.limits.step_seconds
+                    elif now > deadline:
+                        raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
+                elif r == k.FAULT:
+                    raise IndexError("a kernel read or wrote outside its tables")
+                elif header[k.S_LIMIT] == k.LIMIT_LEXER_STATES:
+                    raise ArenaFull("lexer_states", self.limits.lexer_states)
+                else:
+                    raise LimitExceededError("liveness", self.limits.liveness, "a conjunction of patterns")
+                r = run(op, self._h, a, b, c, d)
+        finally:
+            header[k.S_WORK_LIMIT] = _ALLOWANCE
         return r
+
+    def call_costs(
+        self, op: int, a: int = 0, b: int = 0, c: int = 0, *, table: int = -1, width: int = 1
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Run an operation on costs; return its result and as many rows of ``table``, if one is named.
+
+        The result is `SEARCH` where the cost of a state (in S_STUCK) must be searched for.
+        """
+        shared = self._shared
+        with self.lock:
+            scratch = self._scratch = shared.borrow()
+            try:
+                self._header[k.S_SCRATCH] = scratch.address
+                r: int = self._run_costs(op, self._h, a, b, c, 0)
+                if r <= k.GROW:
+                    r = self._go_on(self._run_costs, op, a, b, c, 0, r)
+                if r == k.SEARCH:
+                    return r, self._header[k.S_STUCK : k.S_STUCK + 1].copy()
+                if table < 0 or r <= 0:
+                    return r, _NOTHING
+                return r, self._arrays[table][: width * r].reshape(r, width).copy()
+            finally:
+                self._scratch = None
+                shared.give_back(scratch)
+
+    def add_tables(
+        self, tables: dict[int, tuple[NDArray[Any], int | None]], *, is_shared: bool = False
+    ) -> None:
+        """Give tables that only some arenas need: arrays, and how much of each is in use (None: all)."""
+        with self.lock:
+            for table, (array, used) in tables.items():
+                self._set(table, array, used)
+                self.n_bytes += 0 if is_shared else array.nbytes
+
+    def write(self, table: int, values: NDArray[Any], first: int = 0) -> None:
+        """Overwrite part of a table given by `add_tables`."""
+        with self.lock:
+            self._arrays[table][first : first + len(values)] = values
+
+    def set_scalar(self, scalar: int, value: int) -> None:
+        """Write a scalar of the header."""
+        self._header[scalar] = value
 
     def _grow(self) -> None:
         """Make the table that a kernel asked for larger."""
@@ -610,7 +676,7 @@ class Arena:
                 self._header[k.S_SCRATCH] = scratch.address
                 r = self._run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
                 if r <= k.GROW:
-                    self._go_on(k.OP_FILL_MASK, state, address, 0, 0, r)
+                    self._go_on(self._run, k.OP_FILL_MASK, state, address, 0, 0, r)
             finally:
                 self._scratch = None
                 shared.give_back(scratch)

@@ -15,7 +15,16 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 
 from constrain.grammars.ir import Alternation, Automaton, Complement, Intersection, Pattern
 from constrain.grammars.limits import Watch
-from constrain.tokenizer_index.fragment import AGAIN, INC, KEEP, LEAVE, Edge, Fragment
+from constrain.tokenizer_index.fragment import (
+    AGAIN,
+    INC,
+    KEEP,
+    LEAVE,
+    N_EDGE_COLUMNS,
+    N_POSITION_COLUMNS,
+    Edge,
+    Fragment,
+)
 
 # (count, position) pairs of one literal, sorted; () is dead.
 Values: TypeAlias = tuple[tuple[int, int], ...]
@@ -26,10 +35,10 @@ class _Literal(NamedTuple):
     nullable: bool
     start: Values
     rows: list[list[Edge]]
-    accept: bytes
-    is_hub: bytes
-    count_min: array[int]
-    count_max: array[int]
+    accept: list[int]
+    is_hub: list[int]
+    count_min: list[int]
+    count_max: list[int]
 
 
 def flatten_conjunction(pattern: Pattern) -> list[tuple[bool, Pattern]]:
@@ -91,25 +100,19 @@ def conjunction(literals: Iterable[tuple[bool, Fragment]], watch: Watch, place: 
 
 
 def _decode(negative: bool, fragment: Fragment) -> _Literal:
-    degree, target, action = array("i"), array("i"), array("i")
-    count_min, count_max = array("i"), array("i")
-    for numbers, data in (
-        (degree, fragment.degree),
-        (target, fragment.target),
-        (action, fragment.action),
-        (count_min, fragment.count_min),
-        (count_max, fragment.count_max),
-    ):
-        numbers.frombytes(data)
-    edges = list(zip(fragment.low, fragment.high, target, fragment.guard, action, strict=True))
+    positions, edges = array("i"), array("i")
+    positions.frombytes(fragment.positions)
+    edges.frombytes(fragment.edges)
+    degree, accept, is_hub, count_min, count_max, _ = (
+        positions[k::N_POSITION_COLUMNS].tolist() for k in range(N_POSITION_COLUMNS)
+    )
+    flat = list(zip(*(edges[k::N_EDGE_COLUMNS] for k in range(N_EDGE_COLUMNS)), strict=True))
     rows, k = [], 0
     for n in degree:
-        rows.append(edges[k : k + n])
+        rows.append(flat[k : k + n])
         k += n
-    start: Values = ((0, fragment.start),) if fragment.n_positions else ()
-    return _Literal(
-        negative, fragment.nullable, start, rows, fragment.accept, fragment.is_hub, count_min, count_max
-    )
+    start: Values = ((0, 0),) if fragment.n_positions else ()
+    return _Literal(negative, fragment.nullable, start, rows, accept, is_hub, count_min, count_max)
 
 
 def _moves(literal: _Literal, values: Values) -> list[tuple[int, int, tuple[int, int]]]:

@@ -1,18 +1,35 @@
-"""Fewest tokens to finish, and masks that keep an output within a budget of tokens."""
+"""Fewest tokens to finish, and masks that keep an output within a budget of tokens.
+
+With ``r`` tokens left, the end token included, a token is allowed if after it the output can be finished
+with ``r - 2`` tokens and the end token. What a state needs is its *cost* (see ``costs``): an upper limit
+whose invariant makes sure that such a token exists as long as the budget was enough at the start.
+
+`Budget.min_tokens` looks for the exact number: a search over states, the most promising first, that ends when
+no state left can do better (A*, with the lower bound of ``necessary``). What it finds lowers the costs along
+its path.
+"""
 
 from __future__ import annotations
 
+import heapq
 import threading
-from typing import Any
+import time
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.grammars.errors import LimitExceededError
+from constrain.tokenizer_index import necessary
 from constrain.tokenizer_index.arena import Arena
+from constrain.tokenizer_index.costs import INFINITE, Costs
+from constrain.tokenizer_index.missing_bytes import bounds_hold
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
-_AT_MOST = 20_000
+SECONDS = 0.5
+"""Wall-clock time of one search for the exact number."""
+MOST_STATES = 20_000
+"""States one search may hold."""
+_REMEMBERED = 10_000
 
 
 class MinTokens(int):
@@ -27,7 +44,7 @@ class MinTokens(int):
 
     is_exact: bool
 
-    def __new__(cls, value: int, is_exact: bool) -> MinTokens:
+    def __new__(cls, value: int, is_exact: bool) -> Self:
         """Make one; immutable like any int."""
         self = super().__new__(cls, value)
         self.is_exact = is_exact
@@ -41,61 +58,101 @@ class MinTokens(int):
 
 
 class Budget:
-    """Completion costs of the states of one arena.
+    """Completion costs of the states of one arena; threads may share it.
 
     Parameters
     ----------
     arena : Arena
     vocabulary : Vocabulary
+    seconds : float
+        Limit of one search for an exact number.
     """
 
-    def __init__(self, arena: Arena, vocabulary: Vocabulary) -> None:
-        self._arena = arena
-        self._vocabulary = vocabulary
+    def __init__(self, arena: Arena, vocabulary: Vocabulary, *, seconds: float = SECONDS) -> None:
+        self.costs = Costs(arena, is_proven=bounds_hold(arena.network, vocabulary))
+        self._seconds = seconds
         self._lock = threading.Lock()
-        self._costs: dict[int, int] = {}
-        self._after: dict[int, dict[int, list[int]]] = {}
+        self._has_lower_bound: bool | None = None
+        self._given_up: set[int] = set()
+
+    def cost(self, state: int) -> int:
+        """Return a number of tokens that is enough from ``state``, without a search for fewer."""
+        return self.costs.cost(state)[0]
 
     def min_tokens(self, state: int) -> MinTokens:
-        """Return how many tokens suffice to finish from ``state``."""
+        """Return how many tokens suffice to finish from ``state``, the end token not counted.
+
+        Raises
+        ------
+        LimitExceededError
+            The lazy work of this call passed a limit.
+        """
+        cost, is_exact = self.costs.cost(state)
+        if is_exact or cost >= INFINITE or state in self._given_up:
+            return MinTokens(cost, is_exact)
         with self._lock:
-            return MinTokens(self._cost(state), True)
+            deadline = time.monotonic() + self._seconds
+            if self._has_lower_bound is None:
+                self._has_lower_bound = necessary.prepare(self.costs)
+            if not (self._has_lower_bound and self._search(state, deadline)):
+                if len(self._given_up) >= _REMEMBERED:
+                    self._given_up.clear()
+                self._given_up.add(state)
+        return MinTokens(*self.costs.cost(state))
 
     def restrict(self, state: int, row: NDArray[np.int32], remaining: int) -> bool:
-        """Clear the tokens after which the output could not be finished in time; True if there were any."""
-        cleared = False
-        with self._lock:
-            for after, tokens in self._successors(state).items():
-                if self._cost(after) > remaining - 2:
-                    for token in tokens:
-                        row[token >> 5] &= ~np.int32(np.uint32(1 << (token & 31)).view(np.int32))
-                    cleared = True
-        return cleared
+        """Clear the tokens of a mask after which the output could not be finished in time.
 
-    def _successors(self, state: int) -> dict[int, list[int]]:
-        found = self._after.get(state)
-        if found is None:
-            found = self._after[state] = {}
-            mask = self._arena.mask(state)
-            bits = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-            ends = set(self._vocabulary.eos_token_ids)
-            for token in bits.tolist():
-                if token not in ends:
-                    found.setdefault(self._arena.advance(state, token), []).append(token)
-        return found
+        Parameters
+        ----------
+        state : int
+        row : (n_words,) int32, C-contiguous, changed in place
+            The mask of ``state``, end tokens included; these stay while ``remaining`` is at least 1.
+        remaining : int
+            Tokens left, this one and the end token included.
 
-    def _cost(self, state: int) -> int:
-        known = self._costs.get(state)
-        if known is not None:
-            return known
-        seen, layer, depth = {state}, [state], 0
-        while True:
-            for s in layer:
-                if self._arena.is_accepting(s):
-                    self._costs[state] = depth
-                    return depth
-            layer = sorted({a for s in layer for a in self._successors(s)} - seen)
-            seen.update(layer)
-            depth += 1
-            if not layer or len(seen) > _AT_MOST:
-                raise LimitExceededError("liveness", _AT_MOST, "a search for the end of an output")
+        Returns
+        -------
+        bool
+            Any token was cleared.
+        """
+        if remaining < 1:
+            had_any = bool(row.any())
+            row[:] = 0
+            return had_any
+        address: int = row.__array_interface__["data"][0]
+        return self.costs.restrict(state, address, min(remaining - 2, INFINITE - 1))
+
+    def _search(self, start: int, deadline: float) -> bool:
+        """Lower the cost of ``start`` to the exact number of tokens; False where a limit came first."""
+        costs = self.costs
+        best, _ = costs.cost(start)
+        goal = start
+        depth = {start: 0}
+        parent: dict[int, int] = {}
+        done: dict[int, int] = {}
+        heap = [(costs.necessary(start), 0, 0, start)]
+        is_exact = True
+        while heap and heap[0][0] < best:
+            _, _, _, state = heapq.heappop(heap)
+            here = depth[state]
+            if done.get(state, INFINITE) <= here:
+                continue
+            if time.monotonic() > deadline or len(depth) > MOST_STATES:
+                is_exact = False
+                break
+            done[state] = here
+            for after, _, enough, least in costs.expand(state).tolist():
+                if here + 1 < depth.get(after, INFINITE):
+                    depth[after] = here + 1
+                    parent[after] = state
+                    if here + 1 + enough < best:
+                        best, goal = here + 1 + enough, after
+                    if here + 1 + least < best:
+                        heapq.heappush(heap, (here + 1 + least, enough, -here, after))
+        # Costs fall by one along the path, from its end backwards, so that they hold at any moment.
+        while goal != start:
+            goal = parent[goal]
+            costs.lower(goal, best - depth[goal], is_exact=is_exact)
+        costs.lower(start, best, is_exact=is_exact)
+        return is_exact

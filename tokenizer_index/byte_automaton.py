@@ -48,8 +48,10 @@ UNROLL_POSITIONS = 16
 _MOST_ROUNDS = (1 << 31) - 2
 # Explicit conjunctions inside explicit conjunctions.
 _BOOLEAN_DEPTH = 40
+# What is kept of patterns seen before, at most some tens of megabytes.
 _CACHED_NODES = 64
-_CACHE_SIZE = 2048
+CACHED_EDGES = 2000
+_CACHE_SIZE = 1024
 
 
 class _Task(NamedTuple):
@@ -316,7 +318,7 @@ _BY_ID: dict[int, tuple[Pattern, Fragment]] = {}
 _BY_VALUE: dict[Pattern, Fragment] = {}
 
 
-def clear_cache() -> None:
+def clear_fragments() -> None:
     """Forget all fragments."""
     _BY_ID.clear()
     _BY_VALUE.clear()
@@ -344,8 +346,8 @@ def _is_small(pattern: Pattern) -> bool:
     return left > 0
 
 
-def _remember(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Keep ``value``; past the size limit the older half is dropped."""
+def remember(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Keep ``value`` under ``key``; of too many values the older half is dropped."""
     if len(memory) >= _CACHE_SIZE:
         for old in list(memory)[: _CACHE_SIZE // 2]:
             memory.pop(old, None)
@@ -387,7 +389,8 @@ def compile_pattern(pattern: Pattern, watch: Watch, place: str, depth: int = 0) 
         fragment = _Reader(watch, place, depth).read(pattern)
     else:
         fragment = word_list_fragment(words, watch, place)
-    if small:
-        _remember(_BY_VALUE, pattern, fragment)
-    _remember(_BY_ID, id(pattern), (pattern, fragment))
+    if fragment.n_edges <= CACHED_EDGES:
+        if small:
+            remember(_BY_VALUE, pattern, fragment)
+        remember(_BY_ID, id(pattern), (pattern, fragment))
     return fragment

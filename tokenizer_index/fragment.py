@@ -21,6 +21,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from constrain.grammars.limits import Watch
@@ -82,24 +83,20 @@ class Draft:
 
 
 class Fragment(NamedTuple):
-    """The byte automaton of one pattern without the empty string, trimmed; bytes of flat arrays.
+    """The byte automaton of one pattern without the empty string, trimmed.
+
+    Position 0 is the start, with count 0; it doesn't accept. A pattern that matches nothing, or only the
+    empty string, has no positions.
 
     Parameters
     ----------
-    n_positions : int
-        0 if the pattern matches nothing, or only the empty string.
-    n_edges : int
-    start : int
-        The first position; it has count 0 and doesn't accept.
+    n_positions, n_edges : int
     nullable : bool
         The pattern matches the empty string too.
-    degree : (n_positions,) int32
-        Edges of each position.
-    low, high, guard : (n_edges,) uint8
-    target, action : (n_edges,) int32
-        Targets are positions of the fragment.
-    accept, is_hub : (n_positions,) uint8
-    count_min, count_max, distance : (n_positions,) int32
+    positions : (n_positions, 6) int32, as bytes
+        Number of edges, accepting (1), hub (1), count_min, count_max, distance.
+    edges : (n_edges, 5) int32, as bytes
+        Low, high, target, guard, action; in order of their sources.
     first, after, inner : int
         Sets of bytes as bits: those that may begin a match, those that may follow where a match may
         end (or more), those that may stand after the first byte.
@@ -107,53 +104,21 @@ class Fragment(NamedTuple):
 
     n_positions: int
     n_edges: int
-    start: int
     nullable: bool
-    degree: bytes
-    low: bytes
-    high: bytes
-    guard: bytes
-    target: bytes
-    action: bytes
-    accept: bytes
-    is_hub: bytes
-    count_min: bytes
-    count_max: bytes
-    distance: bytes
+    positions: bytes
+    edges: bytes
     first: int
     after: int
     inner: int
 
 
+N_POSITION_COLUMNS = 6
+N_EDGE_COLUMNS = 5
+
+
 def empty_fragment(*, nullable: bool) -> Fragment:
     """Return the fragment of the empty language, or of the empty string alone."""
-    return Fragment(
-        n_positions=0,
-        n_edges=0,
-        start=-1,
-        nullable=nullable,
-        degree=b"",
-        low=b"",
-        high=b"",
-        guard=b"",
-        target=b"",
-        action=b"",
-        accept=b"",
-        is_hub=b"",
-        count_min=b"",
-        count_max=b"",
-        distance=b"",
-        first=0,
-        after=0,
-        inner=0,
-    )
-
-
-# ------------------------------------------------------------------------------------ literals
-
-_SPAN = 256
-_UP = array("i", range(_SPAN + 1)).tobytes()
-_DOWN = array("i", range(_SPAN, -1, -1)).tobytes()
+    return Fragment(0, 0, nullable, b"", b"", 0, 0, 0)
 
 
 @lru_cache(maxsize=8192)
@@ -162,35 +127,15 @@ def literal_fragment(data: bytes) -> Fragment:
     n = len(data)
     if n == 0:
         return empty_fragment(nullable=True)
-    if n <= _SPAN:
-        target, distance = _UP[4 : 4 * n + 4], _DOWN[4 * (_SPAN - n) :]
-    else:
-        target = array("i", range(1, n + 1)).tobytes()
-        distance = array("i", range(n, -1, -1)).tobytes()
-    ones = b"\x01\x00\x00\x00" * n + b"\0\0\0\0"
+    positions, edges = array("i"), array("i")
+    for i, byte in enumerate(data):
+        positions.extend((1, 0, 0, 0, -1, n - i))
+        edges.extend((byte, byte, i + 1, ALWAYS, KEEP))
+    positions.extend((0, 1, 0, 0, -1, 0))
     inner = 0
     for byte in set(data[1:]):
         inner |= 1 << byte
-    return Fragment(
-        n_positions=n + 1,
-        n_edges=n,
-        start=0,
-        nullable=False,
-        degree=ones,
-        low=data,
-        high=data,
-        guard=bytes(n),
-        target=target,
-        action=b"\xff" * (4 * n),
-        accept=bytes(n) + b"\x01",
-        is_hub=bytes(n + 1),
-        count_min=bytes(4 * n + 4),
-        count_max=b"\xff" * (4 * n + 4),
-        distance=distance,
-        first=1 << data[0],
-        after=0,
-        inner=inner,
-    )
+    return Fragment(n + 1, n, False, positions.tobytes(), edges.tobytes(), 1 << data[0], 0, inner)
 
 
 # ------------------------------------------------------------------------------------ finishing
@@ -385,39 +330,27 @@ def _flatten(
     distance: list[int],
     nullable: bool,
 ) -> Fragment:
-    n = len(order)
     flat = [edge for row in edges for edge in row]
-    low, high, target, guard, action = zip(*flat, strict=True)
-    if draft.hubs:
-        hubs, hub_of = draft.hubs, draft.hub_of
-        owners = [state if state in hubs else hub_of[state] for state in order]
-        count_min = array("i", [hubs[h].minimum if h >= 0 else 0 for h in owners]).tobytes()
-        count_max = array("i", [hubs[h].maximum if h >= 0 else -1 for h in owners]).tobytes()
-        is_hub = bytes([state in hubs for state in order])
-    else:
-        count_min, count_max, is_hub = bytes(4 * n), b"\xff" * (4 * n), bytes(n)
-    first = byte_set(edges[0])
-    inner = byte_set(flat if 0 in target else flat[len(edges[0]) :])
+    hubs, hub_of = draft.hubs, draft.hub_of
+    positions = array("i")
+    for state, row, accept, d in zip(order, edges, accepts, distance, strict=True):
+        hub = hubs.get(state) or (hubs[hub_of[state]] if hub_of[state] >= 0 else None)
+        if hub is None:
+            positions.extend((len(row), accept, 0, 0, -1, d))
+        else:
+            positions.extend((len(row), accept, state in hubs, hub.minimum, hub.maximum, d))
+    loops = any(edge[2] == 0 for edge in flat)
+    inner = byte_set(flat if loops else flat[len(edges[0]) :])
     after = inner
     if _is_deterministic(edges):
         after = byte_set([e for row, accept in zip(edges, accepts, strict=True) if accept for e in row])
     return Fragment(
-        n_positions=n,
+        n_positions=len(order),
         n_edges=len(flat),
-        start=0,
         nullable=nullable,
-        degree=array("i", map(len, edges)).tobytes(),
-        low=bytes(low),
-        high=bytes(high),
-        guard=bytes(guard),
-        target=array("i", target).tobytes(),
-        action=array("i", action).tobytes(),
-        accept=bytes(accepts),
-        is_hub=is_hub,
-        count_min=count_min,
-        count_max=count_max,
-        distance=array("i", distance).tobytes(),
-        first=first,
+        positions=positions.tobytes(),
+        edges=array("i", chain.from_iterable(flat)).tobytes(),
+        first=byte_set(edges[0]),
         after=after,
         inner=inner,
     )

@@ -10,8 +10,8 @@ Sets of bytes are the bits of integers.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+from itertools import chain
 
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.transition_network import Rules
@@ -48,72 +48,96 @@ def provably_greedy(
     for t, begin in enumerate(first):
         if begin:
             groups.setdefault(begin, []).append(t)
-    follow = _follow(rules, first, ignored, consecutive, watch)
-    for t in candidates:
+    beside = {
+        t: [other for begin, members in groups.items() if begin & first[t] for other in members if other != t]
+        for t in candidates
+    }
+    follow = _Follow(rules, first, ignored, consecutive, watch).of({*beside, *chain(*beside.values())})
+    for t, others in beside.items():
         continued, follows = after[t], follow[t]
-        for begin, members in groups.items():
-            if begin & first[t]:
-                for other in members:
-                    if other != t:
-                        continued |= inner[other]
-                        follows |= follow[other]
+        for other in others:
+            continued |= inner[other]
+            follows |= follow[other]
         proven[t] = not continued & follows
     return proven
 
 
-def _follow(
-    rules: Rules, first: Sequence[int], ignored: Sequence[int], consecutive: bool, watch: Watch
-) -> list[int]:
-    """Return the first bytes of what may follow each terminal."""
-    here = _dotted_firsts(rules, first, watch)
-    # What may follow a rule: what comes behind its calls, and behind callers that end there.
-    after_rule = [0] * len(rules.rule_start)
-    callers: list[set[int]] = [set() for _ in rules.rule_start]
-    for called, target in zip(rules.rule_symbol, rules.rule_target, strict=True):
-        after_rule[called] |= here[target]
-        if rules.is_final[target]:
-            callers[rules.rule_of[target]].add(called)
-    _spread(after_rule, callers, watch)
-    blank = 0
-    for t in ignored:
-        blank |= first[t]
-    follow = [0] * len(first)
-    is_final, rule_of = rules.is_final, rules.rule_of
-    for t, target in zip(rules.terminal_symbol, rules.terminal_target, strict=True):
-        follow[t] |= here[target] | blank
-        if is_final[target]:
-            follow[t] |= after_rule[rule_of[target]]
-    watch.step("greedy terminals", len(rules.terminal_symbol))
-    if ignored:
-        behind = blank if consecutive else 0
-        for t in set(rules.terminal_symbol):
-            behind |= first[t]
-        for t in ignored:
-            follow[t] |= behind
-    return follow
+class _Follow:
+    """First bytes of what may follow terminals; what isn't needed isn't computed."""
 
+    def __init__(
+        self, rules: Rules, first: Sequence[int], ignored: Sequence[int], consecutive: bool, watch: Watch
+    ) -> None:
+        self._rules = rules
+        self._first = first
+        self._ignored = ignored
+        self._consecutive = consecutive
+        self._watch = watch
+        self._here: dict[int, int] = {}
+        self._begins: list[int] = []
+        self._after: list[int] = []
 
-def _dotted_firsts(rules: Rules, first: Sequence[int], watch: Watch) -> list[int]:
-    """Return what may come at each dotted state, short of what follows the end of its rule."""
-    here = []
-    offsets = rules.terminal_offsets
-    for begin, end in itertools.pairwise(offsets):
-        found = 0
-        for t in rules.terminal_symbol[begin:end]:
-            found |= first[t]
-        here.append(found)
-    watch.step("greedy terminals", len(here))
-    begins = [here[dot] for dot in rules.rule_start]
-    called_by: list[set[int]] = [set() for _ in rules.rule_start]
-    for rule, dot in enumerate(rules.rule_start):
-        for called in rules.rule_symbol[rules.rule_offsets[dot] : rules.rule_offsets[dot + 1]]:
-            called_by[called].add(rule)
-    # No rule in the network matches the empty string, so a call begins with what its rule begins with.
-    _spread(begins, called_by, watch)
-    for dot, (begin, end) in enumerate(itertools.pairwise(rules.rule_offsets)):
-        for called in rules.rule_symbol[begin:end]:
-            here[dot] |= begins[called]
-    return here
+    def of(self, terminals: set[int]) -> dict[int, int]:
+        """Return what may follow each of ``terminals``."""
+        rules, first = self._rules, self._first
+        blank, anything = 0, 0
+        for t in self._ignored:
+            blank |= first[t]
+        if not terminals.isdisjoint(self._ignored):
+            for t in set(rules.terminal_symbol):
+                anything |= first[t]
+        behind = anything | blank if self._consecutive else anything
+        follow = {t: behind if t in self._ignored else 0 for t in terminals}
+        for t, target in zip(rules.terminal_symbol, rules.terminal_target, strict=True):
+            if t in terminals:
+                follow[t] |= blank | self._at(target)
+                if rules.is_final[target]:
+                    follow[t] |= self._after_rule(rules.rule_of[target])
+        self._watch.step("greedy terminals", len(rules.terminal_symbol))
+        return follow
+
+    def _at(self, dot: int) -> int:
+        """Return what may come at a dotted state, short of what follows the end of its rule."""
+        known = self._here.get(dot)
+        if known is None:
+            rules, known = self._rules, self._terminals_at(dot)
+            for called in rules.rule_symbol[rules.rule_offsets[dot] : rules.rule_offsets[dot + 1]]:
+                known |= self._rule_begins(called)
+            self._here[dot] = known
+        return known
+
+    def _terminals_at(self, dot: int) -> int:
+        found, rules = 0, self._rules
+        for t in rules.terminal_symbol[rules.terminal_offsets[dot] : rules.terminal_offsets[dot + 1]]:
+            found |= self._first[t]
+        return found
+
+    def _rule_begins(self, rule: int) -> int:
+        """Return what a rule begins with. No rule in the network matches the empty string."""
+        if not self._begins:
+            rules = self._rules
+            begins = [self._terminals_at(dot) for dot in rules.rule_start]
+            called_by: list[set[int]] = [set() for _ in begins]
+            for rule_, dot in enumerate(rules.rule_start):
+                for called in rules.rule_symbol[rules.rule_offsets[dot] : rules.rule_offsets[dot + 1]]:
+                    called_by[called].add(rule_)
+            _spread(begins, called_by, self._watch)
+            self._begins = begins
+        return self._begins[rule]
+
+    def _after_rule(self, rule: int) -> int:
+        """Return what may follow a rule: what comes behind its calls, and behind callers that end there."""
+        if not self._after:
+            rules = self._rules
+            after = [0] * len(rules.rule_start)
+            callers: list[set[int]] = [set() for _ in after]
+            for called, target in zip(rules.rule_symbol, rules.rule_target, strict=True):
+                after[called] |= self._at(target)
+                if rules.is_final[target]:
+                    callers[rules.rule_of[target]].add(called)
+            _spread(after, callers, self._watch)
+            self._after = after
+        return self._after[rule]
 
 
 def _spread(sets: list[int], to: Sequence[set[int]], watch: Watch) -> None:

@@ -44,6 +44,9 @@ from constrain.tokenizer_index.layout import (
     A_OFF,
     A_POOL,
     ACCEPT,
+    AFTER_RULE,
+    AFTER_TERMINAL,
+    BEAM,
     BUCKET_MAX,
     BUF_ACCEPT,
     BUF_CHARS,
@@ -52,11 +55,15 @@ from constrain.tokenizer_index.layout import (
     BUF_ITEMS,
     BUF_KERNEL,
     BUF_LEXER,
+    BUF_NODE,
     BUF_NODES,
     BUF_PLAIN,
+    BUF_PROOF,
     BUF_SEARCH,
     BUF_SPLIT,
     BUF_STACK,
+    BUF_STATES,
+    BUF_WALK,
     CAPACITY,
     CLASS_BYTE,
     CLASS_OF,
@@ -94,12 +101,18 @@ from constrain.tokenizer_index.layout import (
     EOS,
     FLAG_ELEMENTS,
     FLAG_FRESH,
+    GAP,
     GREEDY,
     GROUPS,
     GROW,
     HAS_FOLLOW,
+    HUGE,
     IGNORED,
     IGNORED_LIST,
+    INFINITE,
+    INNER_NODES,
+    INNER_OFF,
+    IS_BLANK,
     IS_CHECKED,
     IS_FINAL,
     IS_HUB,
@@ -125,17 +138,28 @@ from constrain.tokenizer_index.layout import (
     LOW40,
     MASK_OWNER,
     MASKS,
+    MAY_END,
     N_TABLES,
     NODE_TOKEN,
     NODES,
     OP_ACCEPTING,
     OP_ADVANCE_BYTES,
     OP_ADVANCE_TOKEN,
+    OP_BOUND,
+    OP_COST,
+    OP_ENTRY_COST,
+    OP_EXPAND,
     OP_FILL_MASK,
     OP_FORCED_BYTES,
+    OP_INNER_STATES,
     OP_LIVE_CLASSES,
+    OP_RESTRICT,
     OP_SET_STARTS,
     OP_START,
+    OP_START_STATE,
+    OP_STATE_VALUE,
+    OP_STORE_COST,
+    OP_SUCCESSORS,
     OPEN,
     OPEN_SLOTS,
     P_ACCEPTING,
@@ -144,6 +168,7 @@ from constrain.tokenizer_index.layout import (
     P_NO_IGNORED,
     P_OFF,
     P_POOL,
+    PARENT,
     PATH,
     POSITION_TERMINAL,
     PRIORITY,
@@ -152,18 +177,25 @@ from constrain.tokenizer_index.layout import (
     PX_OFF,
     PX_POOL,
     RESULT,
+    RULE_COST,
     RULE_MARK,
     RULE_OF,
     RULE_OFF,
     RULE_START,
     RULE_SYMBOL,
     RULE_TARGET,
+    RUN_KEY,
+    S_BEST,
+    S_BEST_NODE,
+    S_BEST_TOKEN,
     S_CLASSES,
     S_CONSECUTIVE,
     S_FAR,
+    S_FLOOR,
     S_FRESH,
     S_GROW_NEED,
     S_GROW_TABLE,
+    S_IS_PROVEN,
     S_LAYERS,
     S_LEADING,
     S_LEXER_STATES,
@@ -174,12 +206,16 @@ from constrain.tokenizer_index.layout import (
     S_MASK_HAND,
     S_MASK_SLOTS,
     S_POSITIONS,
+    S_PREFIX,
     S_REACHED,
+    S_RULES_DONE,
     S_SCRATCH,
     S_SPARSE,
     S_SPLIT_SIZE,
     S_STAMP,
     S_START_NULLABLE,
+    S_STUCK,
+    S_TERMINALS,
     S_TRAILING,
     S_TRIES,
     S_USE_CANON,
@@ -187,18 +223,23 @@ from constrain.tokenizer_index.layout import (
     S_USE_SLICES,
     S_USE_SPLIT,
     S_USE_VISITS,
+    S_WAY,
     S_WORDS,
     S_WORK,
     S_WORK_LIMIT,
+    SEARCH,
+    SEEN,
     SLICE_ACCEPT,
     SLICE_POOL,
     SLICE_ROW,
     SPARSE,
     START_OFF,
     START_POOL,
+    STATE_KEY,
     STEP,
     T_OFF,
     T_POOL,
+    TERM_COST,
     TERM_MARK,
     TERM_OFF,
     TERM_SYMBOL,
@@ -218,6 +259,8 @@ from constrain.tokenizer_index.layout import (
     V_ATTR,
     V_OFF,
     V_POOL,
+    VALUE_COST,
+    VALUE_KEY,
     VISIT,
     X_EXITS,
     X_MARK,
@@ -3150,3 +3193,1325 @@ def block_rows_64(logits, row_stride, width, words, n_words, rows, n_rows, block
             if (word >> (j & 31)) & 1 == 0:
                 _put64(rest, j, blocked)
     return 0
+
+
+# ------------------------------------------------------------------------------------------ costs
+#
+# Tokens to finish, from small to large: of a lexer value to the end of its lexeme, of a dotted state to the end
+# of its rule, of a parser state after one of its rules or terminals, of a matcher state. There are two kinds.
+# Kind 0 counts tokens that are enough, cut at the ends of lexemes: from a state of cost k > 0 some token leads
+# to a state of cost k - 1 at most. Kind 1 counts tokens that are necessary, namely those that begin in each
+# lexeme. Lexer values can be taken one by one, because a lexeme may end where any of them accepts.
+
+
+@_kernel
+def _note(h, key, value, token, stamp, n):
+    """Append (value, token) to BUF_WALK unless ``key`` was noted under ``stamp``; return the new length."""
+    memo = _view(h, SEEN)
+    x = _slot(memo, 2, key)
+    is_new = _get64(memo, 2 * x) != key
+    if not is_new and _get64(memo, 2 * x + 1) == stamp:
+        return n
+    r = _room(h, BUF_WALK, 2 * n + 2)
+    if r == 0 and is_new:
+        r = _slot_room(h, SEEN, 2)
+    if r < 0:
+        return r
+    if is_new:
+        _put64(memo, 2 * x, key)
+        _set_header(h, USED + SEEN, _header(h, USED + SEEN) + 1)
+    _put64(memo, 2 * x + 1, stamp)
+    walk = _view(h, BUF_WALK)
+    _put64(walk, 2 * n, value)
+    _put64(walk, 2 * n + 1, token)
+    return n + 1
+
+
+@_kernel
+def _layer_token(h, low, high):
+    """Return a token of layer ``high`` that is not in layer ``low``, or -1."""
+    words = _header(h, S_WORDS)
+    layers = _view(h, LAYERS)
+    for k in range(words):
+        w = _get32(layers, high * words + k) & ~_get32(layers, low * words + k)
+        if w != 0:
+            for b in range(32):
+                if (w >> b) & 1:
+                    return 32 * k + b
+    return -1
+
+
+@_kernel
+def _next_character(h, l):
+    """Return the lexer state to which all characters of the slice lead from ``l``, or DEAD."""
+    r = _slice_check(h, l)
+    if r < 0:
+        return r
+    if r != 1:
+        return DEAD
+    o = _get32(_view(h, L_ATTR), l * L_STRIDE + L_CHARS_OFF)
+    pool = _view(h, SLICE_POOL)
+    if _get32(pool, o) != 1:
+        return DEAD
+    return _get32(pool, o + 1)
+
+
+@_far
+def _walk_lexer(h, l):
+    """List in BUF_WALK the lexer states one token away from ``l`` inside the lexeme, each with a token.
+
+    S_PREFIX: 1 if some token reaches acceptance, at its end or before. Where all characters of the slice lead
+    to one state, its tokens need not be walked.
+    """
+    row = _view(h, L_ROW)
+    attr = _view(h, L_ATTR)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    stack = _scratch(h, X_STACK)
+    classes = _header(h, S_CLASSES)
+    base = _view(h, TRIE_BASE)
+    size = _view(h, TRIE_SIZE)
+    most = _view(h, BUCKET_MAX)
+    top = _header(h, S_LAYERS) - 1
+    stamp = _next_stamp(h)
+    n = 0
+    prefix = 0
+    covered = 0
+    q = l
+    while covered < top - 1:
+        q2 = _next_character(h, q)
+        if q2 <= GROW:
+            return q2
+        if q2 < 0:
+            break
+        if _get32(attr, q2 * L_STRIDE + L_ACC) >= 0:
+            prefix = 1
+        is_loop = q2 == q
+        token = _layer_token(h, covered, top if is_loop else covered + 1)
+        if token >= 0:
+            n = _note(h, q2, q2, token, stamp, n)
+            if n < 0:
+                return n
+        covered = top + 1 if is_loop else covered + 1
+        q = q2
+    last = -1
+    for k in range(_header(h, S_TRIES)):
+        if k > 0 and (covered > top or _get64(most, k - 1) <= covered):
+            continue
+        i = _get64(base, k)
+        end = i + _get64(size, k)
+        _put64(stack, 0, l)
+        while i < end:
+            w = _get64(nodes, i)
+            depth = (w >> 8) & 0xFFFF
+            above = _get64(stack, depth - 1)
+            c = _get8(class_of, w & 255)
+            s = _get32(row, above * classes + c)
+            if s == UNFILLED:
+                s = _fill(h, above, c)
+                if s <= GROW:
+                    return s
+            if s < 0:
+                i += w >> 24
+                continue
+            _put64(stack, depth, s)
+            if s != last:
+                if _get32(attr, s * L_STRIDE + L_ACC) >= 0:
+                    prefix = 1
+                t = _get32(node_token, i)
+                if t >= 0:
+                    n = _note(h, s, s, t, stamp, n)
+                    if n < 0:
+                        return n
+                    last = s
+            i += 1
+    _set_header(h, S_PREFIX, prefix)
+    return n
+
+
+@_kernel
+def _lone_literal(h, value):
+    """Return the lexer state that an element of one positive literal is like, or -1."""
+    e = (value & LOW32) - _header(h, S_POSITIONS)
+    if e < 0:
+        return -1
+    off = _view(h, EL_OFF)
+    o = _get64(off, e)
+    if _get64(off, e + 1) - o != 2:
+        return -1
+    literal = _get64(_view(h, EL_POOL), o + 1)
+    if literal & 1:
+        return -1
+    return literal >> 1
+
+
+@_kernel
+def _known_value(h, value, kind):
+    """Return the cost of a lexer value if it is known at once, else -1."""
+    if _accepted_terminal(h, value) >= 0:
+        return 0
+    memo = _view(h, VALUE_COST)
+    key = (value << 1) | kind
+    x = _slot(memo, 3, key)
+    if _get64(memo, 3 * x) == key:
+        return _get64(memo, 3 * x + 1)
+    return -1
+
+
+@_kernel
+def _store_value(h, key, cost, token):
+    """Remember a cost, and the token that begins the way, under a key of VALUE_COST."""
+    memo = _view(h, VALUE_COST)
+    x = _slot(memo, 3, key)
+    if _get64(memo, 3 * x) != key:
+        r = _slot_room(h, VALUE_COST, 3)
+        if r < 0:
+            return r
+        _put64(memo, 3 * x, key)
+        _set_header(h, USED + VALUE_COST, _header(h, USED + VALUE_COST) + 1)
+    _put64(memo, 3 * x + 1, cost)
+    _put64(memo, 3 * x + 2, token)
+    return 0
+
+
+@_kernel
+def _value_token(h, key):
+    """Return the token stored with a cost, or -1."""
+    memo = _view(h, VALUE_COST)
+    x = _slot(memo, 3, key)
+    if _get64(memo, 3 * x) == key:
+        return _get64(memo, 3 * x + 2)
+    return -1
+
+
+@_kernel
+def _value_distance(h, value):
+    """Fewest bytes to acceptance that a value still needs, a lower bound that orders searches."""
+    x = value & LOW32
+    e = x - _header(h, S_POSITIONS)
+    d = 0
+    if e >= 0:
+        off = _view(h, EL_OFF)
+        pool = _view(h, EL_POOL)
+        for j in range(_get64(off, e) + 1, _get64(off, e + 1)):
+            literal = _get64(pool, j)
+            if literal & 1 == 0:
+                d = max(d, _lexer_distance(h, literal >> 1))
+        return d
+    d = _get32(_view(h, DISTANCE), x)
+    missing = _get32(_view(h, COUNT_MIN), x) - (value >> 32)
+    if missing > 1:
+        d += missing - 1
+    return d
+
+
+@_kernel
+def _singleton(h, value):
+    """Return the lexer state of one value."""
+    r = _room(h, BUF_LEXER, 1)
+    if r < 0:
+        return r
+    _put64(_view(h, BUF_LEXER), 0, value)
+    return _lexer_intern(h, BUF_LEXER, 1)
+
+
+@_far
+def _long_run(h, x):
+    """Return how many rounds of the counted repeat with hub ``x`` one token can add, far from its limits.
+
+    0 if there is no such token. Remembered, with the token, among the costs under a key of its own.
+    """
+    key = RUN_KEY | x
+    memo = _view(h, VALUE_COST)
+    s = _slot(memo, 3, key)
+    if _get64(memo, 3 * s) == key:
+        return _get64(memo, 3 * s + 1)
+    l = _singleton(h, x)
+    if l < 0:
+        return l
+    n = _walk_lexer(h, l)
+    if n < 0:
+        return n
+    walk = _view(h, BUF_WALK)
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    best = 0
+    token = -1
+    for i in range(n):
+        l1 = _get64(walk, 2 * i)
+        for j in range(_get64(off, l1), _get64(off, l1 + 1)):
+            v = _get64(pool, j)
+            if v & LOW32 == x and v >> 32 > best:
+                best = v >> 32
+                token = _get64(walk, 2 * i + 1)
+    r = _store_value(h, key, best, token)
+    return r if r < 0 else best
+
+
+@_kernel
+def _far_steps(h, value):
+    """Return (steps, rounds each): so often the longest run may be taken from a hub far from its limits.
+
+    (0, 0) where the value is no such hub. All these steps take the same token, so the cost falls by one with
+    each, and no search has to visit every count.
+    """
+    x = value & LOW32
+    if x >= _header(h, S_POSITIONS) or _get32(_view(h, IS_HUB), x) == 0:
+        return 0, 0
+    far = _get32(_view(h, COUNT_MIN), x) - (value >> 32) - _header(h, S_LONGEST)
+    if far <= 1:
+        return 0, 0
+    run = _long_run(h, x)
+    if run <= 0:
+        return run, 0
+    return (far - 1) // run, run
+
+
+@_kernel
+def _add_node(h, n, value, cost, parent, token):
+    """Add a search node of a value unless the value has one; return the new length.
+
+    Nodes are (value, cost, parent, token that led here, 0 open / 1 done / 2 dropped).
+    """
+    memo = _view(h, SEEN)
+    key = VALUE_KEY | value
+    x = _slot(memo, 2, key)
+    nodes = _view(h, BUF_NODE)
+    if _get64(memo, 2 * x) == key:
+        # Below -1, so that it is never taken for the stamp of a walk.
+        i = -2 - _get64(memo, 2 * x + 1)
+        if 0 <= i < n and _get64(nodes, 5 * i) == value:
+            if _get64(nodes, 5 * i + 1) > cost and _get64(nodes, 5 * i + 4) != 1:
+                _put64(nodes, 5 * i + 1, cost)
+                _put64(nodes, 5 * i + 2, parent)
+                _put64(nodes, 5 * i + 3, token)
+            return n
+    else:
+        r = _slot_room(h, SEEN, 2)
+        if r < 0:
+            return r
+        _put64(memo, 2 * x, key)
+        _set_header(h, USED + SEEN, _header(h, USED + SEEN) + 1)
+    r = _room(h, BUF_NODE, 5 * n + 5)
+    if r < 0:
+        return r
+    _put64(memo, 2 * x + 1, -2 - n)
+    _put64(nodes, 5 * n, value)
+    _put64(nodes, 5 * n + 1, cost)
+    _put64(nodes, 5 * n + 2, parent)
+    _put64(nodes, 5 * n + 3, token)
+    _put64(nodes, 5 * n + 4, 0)
+    return n + 1
+
+
+@_kernel
+def _meet(h, cost, node, token):
+    """A way of ``cost`` through a search node is known; keep it if it is the best."""
+    if cost < _header(h, S_BEST):
+        _set_header(h, S_BEST, cost)
+        _set_header(h, S_BEST_NODE, node)
+        _set_header(h, S_BEST_TOKEN, token)
+
+
+@_far
+def _expand_value(h, n, pick, kind):
+    """Add nodes for the values one token away from node ``pick``; return the new number of nodes."""
+    nodes = _view(h, BUF_NODE)
+    v = _get64(nodes, 5 * pick)
+    cost = _get64(nodes, 5 * pick + 1) + 1
+    steps, run = _far_steps(h, v)
+    if steps < 0:
+        return steps
+    if steps > 0 and kind == 1:
+        # A round takes a byte at least.
+        missing = _get32(_view(h, COUNT_MIN), v & LOW32) - (v >> 32)
+        floor = cost - 1 + max(1, missing // _header(h, S_LONGEST))
+        _set_header(h, S_FLOOR, min(_header(h, S_FLOOR), floor))
+        return n
+    if steps > 0:
+        token = _value_token(h, RUN_KEY | (v & LOW32))
+        return _add_node(h, n, v + ((steps * run) << 32), cost - 1 + steps, pick, token)
+    l = _singleton(h, v)
+    if l < 0:
+        return l
+    m = _walk_lexer(h, l)
+    if m < 0:
+        return m
+    if kind == 1 and _header(h, S_PREFIX) != 0:
+        _meet(h, cost, pick, -1)
+    walk = _view(h, BUF_WALK)
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    lex = _view(h, L_ATTR)
+    for i in range(m):
+        l1 = _get64(walk, 2 * i)
+        token = _get64(walk, 2 * i + 1)
+        if _get32(lex, l1 * L_STRIDE + L_ACC) >= 0:
+            _meet(h, cost, pick, token)
+            continue
+        if cost + 1 >= _header(h, S_BEST):
+            continue
+        for j in range(_get64(off, l1), _get64(off, l1 + 1)):
+            lone = _lone_literal(h, _get64(pool, j))
+            first = j
+            last = j + 1
+            if lone >= 0:
+                first = _get64(off, lone)
+                last = _get64(off, lone + 1)
+            for q in range(first, last):
+                w = _get64(pool, q)
+                known = _known_value(h, w, kind)
+                if known >= 0:
+                    _meet(h, cost + known, pick, token)
+                else:
+                    n = _add_node(h, n, w, cost, pick, token)
+                    if n < 0:
+                        return n
+    return n
+
+
+@_kernel
+def _pick_node(h, first, n, level, is_full, is_wide):
+    """Return an open node of cost ``level``: the nearest to acceptance, or any if ``is_wide``; -1 if none.
+
+    If ``is_full``, all open nodes of the level are dropped instead.
+    """
+    nodes = _view(h, BUF_NODE)
+    pick = -1
+    nearest = INFINITE
+    for i in range(first, n):
+        if _get64(nodes, 5 * i + 4) != 0 or _get64(nodes, 5 * i + 1) != level:
+            continue
+        if is_full:
+            _put64(nodes, 5 * i + 4, 2)
+            _set_header(h, S_FLOOR, min(_header(h, S_FLOOR), level + 1))
+            continue
+        if is_wide:
+            return i
+        d = _value_distance(h, _get64(nodes, 5 * i))
+        if d < nearest:
+            nearest = d
+            pick = i
+    return pick
+
+
+@_far
+def _plain_cost(h, value, kind):
+    """`_value_cost` of a value that is not an element of one positive literal: a search over values.
+
+    It goes by levels of rising cost. A level expands the ``BEAM`` nodes nearest to acceptance; others are
+    dropped until nothing else is left (kind 0), or count as if one more token finished them (kind 1). Of kind
+    0 each value on the way found gets its cost, so that costs fall by one along it.
+    """
+    known = _known_value(h, value, kind)
+    if known >= 0:
+        return known
+    x = value & LOW32
+    if x < _header(h, S_POSITIONS) and _get32(_view(h, COUNT_MIN), x) >= HUGE:
+        return HUGE if kind == 0 else 1
+    nodes = _view(h, BUF_NODE)
+    n = _add_node(h, 0, value, 0, -1, -1)
+    if n < 0:
+        return n
+    _set_header(h, S_BEST, INFINITE)
+    _set_header(h, S_BEST_NODE, -1)
+    _set_header(h, S_FLOOR, INFINITE)
+    is_wide = False
+    first = 0
+    while True:
+        level = INFINITE
+        while first < n and _get64(nodes, 5 * first + 4) != 0:
+            first += 1
+        for i in range(first, n):
+            if _get64(nodes, 5 * i + 4) == 0:
+                level = min(level, _get64(nodes, 5 * i + 1))
+        floor = _header(h, S_FLOOR)
+        if level == INFINITE:
+            if kind == 1 or is_wide or floor == INFINITE or _header(h, S_BEST) < INFINITE:
+                break
+            # Nothing was found near the shortest ways: look at everything.
+            for i in range(n):
+                if _get64(nodes, 5 * i + 4) == 2:
+                    _put64(nodes, 5 * i + 4, 0)
+            first = 0
+            is_wide = True
+            continue
+        if _header(h, S_BEST) <= level + 1 or (kind == 1 and floor <= level + 1):
+            break
+        n_here = 0
+        while True:
+            pick = _pick_node(h, first, n, level, not is_wide and n_here == BEAM, is_wide)
+            if pick < 0:
+                break
+            n_here += 1
+            _put64(nodes, 5 * pick + 4, 1)
+            r = _work(h, 20)
+            if r == 0:
+                r = n = _expand_value(h, n, pick, kind)
+            if r < 0:
+                return r
+            if is_wide:
+                while first < n and _get64(nodes, 5 * first + 4) != 0:
+                    first += 1
+    best = _header(h, S_BEST)
+    if kind == 1:
+        best = min(best, _header(h, S_FLOOR))
+        r = _store_value(h, (value << 1) | 1, best, -1)
+        return r if r < 0 else best
+    # Room for all before any is stored, so that costs along the way belong together.
+    if (_header(h, USED + VALUE_COST) + n + 1) * 6 > _header(h, CAPACITY + VALUE_COST):
+        return _need(h, VALUE_COST, 2 * _header(h, CAPACITY + VALUE_COST))
+    if best >= INFINITE:
+        for i in range(n):
+            _store_value(h, _get64(nodes, 5 * i) << 1, INFINITE, -1)
+        return INFINITE
+    i = _header(h, S_BEST_NODE)
+    token = _header(h, S_BEST_TOKEN)
+    while i >= 0:
+        _store_value(h, _get64(nodes, 5 * i) << 1, best - _get64(nodes, 5 * i + 1), token)
+        token = _get64(nodes, 5 * i + 3)
+        i = _get64(nodes, 5 * i + 2)
+    return best
+
+
+@_far
+def _value_cost(h, value, kind):
+    """Tokens from a lexer value to the end of its lexeme; INFINITE if there is no way."""
+    known = _known_value(h, value, kind)
+    if known >= 0:
+        return known
+    lone = _lone_literal(h, value)
+    if lone < 0:
+        return _plain_cost(h, value, kind)
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    best = INFINITE
+    token = -1
+    for j in range(_get64(off, lone), _get64(off, lone + 1)):
+        c = _plain_cost(h, _get64(pool, j), kind)
+        if c < 0:
+            return c
+        if c < best:
+            best = c
+            token = _value_token(h, (_get64(pool, j) << 1) | kind)
+    r = _store_value(h, (value << 1) | kind, best, token)
+    return r if r < 0 else best
+
+
+@_kernel
+def _start_state(h, t):
+    """Return the lexer state of the first positions of terminal ``t`` alone; DEAD if it has none."""
+    off = _view(h, START_OFF)
+    starts = _view(h, START_POOL)
+    first = _get32(off, t)
+    n = _get32(off, t + 1) - first
+    if n == 0:
+        return DEAD
+    r = _room(h, BUF_LEXER, n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_LEXER)
+    for j in range(n):
+        _put64(buf, j, _get64(starts, first + j))
+    return _lexer_intern(h, BUF_LEXER, n)
+
+
+@_far
+def _state_value(h, l, kind):
+    """Least cost of the values of a lexer state."""
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    best = INFINITE
+    for j in range(_get64(off, l), _get64(off, l + 1)):
+        if _terminal_of(h, _get64(pool, j)) >= 0:
+            c = _value_cost(h, _get64(pool, j), kind)
+            if c < 0:
+                return c
+            best = min(best, c)
+    return best
+
+
+@_far
+def _inner_states(h, t, is_all):
+    """List in BUF_WALK where tokens that begin before a lexeme of terminal ``t`` may end inside it.
+
+    Those are tokens in which a byte of MAY_END, then perhaps bytes of IS_BLANK, come before a beginning of the
+    lexeme. Items are ``lexer state << 1 | extra``; ``extra`` is 1 where the token holds only blanks before.
+    S_PREFIX: the least ``extra`` of tokens in which the whole lexeme fits, 2 if there is none. Unless
+    ``is_all``, the walk ends when that is known to be 0.
+    """
+    l = _start_state(h, t)
+    if l < 0:
+        return l
+    attr = _view(h, L_ATTR)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    stack = _scratch(h, X_STACK)
+    parents = _view(h, PARENT)
+    inner = _view(h, INNER_NODES)
+    inner_off = _view(h, INNER_OFF)
+    may_end = _view(h, MAY_END)
+    is_blank = _view(h, IS_BLANK)
+    stamp = _next_stamp(h)
+    n = 0
+    whole = 2
+    for byte in range(256):
+        s = _lexer_step(h, l, _get8(class_of, byte))
+        if s <= GROW:
+            return s
+        if s < 0:
+            continue
+        for z in range(_get64(inner_off, byte), _get64(inner_off, byte + 1)):
+            i = _get32(inner, z)
+            above = _get32(parents, i)
+            while above >= 0 and _get32(is_blank, _get64(nodes, above) & 255) != 0:
+                above = _get32(parents, above)
+            extra = 1
+            if above >= 0:
+                if _get32(may_end, _get64(nodes, above) & 255) == 0:
+                    continue
+                extra = 0
+            if is_all == 0 and whole <= extra:
+                continue
+            w = _get64(nodes, i)
+            end = i + (w >> 24)
+            _put64(stack, ((w >> 8) & 0xFFFF) - 1, l)
+            while i < end:
+                w = _get64(nodes, i)
+                depth = (w >> 8) & 0xFFFF
+                s = _lexer_step(h, _get64(stack, depth - 1), _get8(class_of, w & 255))
+                if s <= GROW:
+                    return s
+                if s < 0:
+                    i += w >> 24
+                    continue
+                _put64(stack, depth, s)
+                if _get32(attr, s * L_STRIDE + L_ACC) >= 0:
+                    whole = min(whole, extra)
+                    if is_all == 0:
+                        break
+                if _get32(node_token, i) >= 0:
+                    n = _note(h, (s << 1) | extra, (s << 1) | extra, 0, stamp, n)
+                    if n < 0:
+                        return n
+                i += 1
+            if is_all == 0 and whole == 0:
+                _set_header(h, S_PREFIX, 0)
+                return n
+    _set_header(h, S_PREFIX, whole)
+    return n
+
+
+@_far
+def _entry_cost(h, t):
+    """Tokens that must begin in a lexeme of terminal ``t``, or in blanks right before it.
+
+    That is what its own bytes need, or less where a token that begins earlier reaches into the lexeme.
+    """
+    l = _start_state(h, t)
+    if l < 0:
+        return INFINITE if l == DEAD else l
+    best = _state_value(h, l, 1)
+    if best <= 0:
+        return best
+    n = _inner_states(h, t, 0)
+    if n < 0:
+        return n
+    best = min(best, _header(h, S_PREFIX) if _header(h, S_PREFIX) < 2 else INFINITE)
+    r = _room(h, BUF_STATES, n)
+    if r < 0:
+        return r
+    # Costs walk too, and need the buffer.
+    walk = _view(h, BUF_WALK)
+    states = _view(h, BUF_STATES)
+    for i in range(n):
+        _put64(states, i, _get64(walk, 2 * i))
+    for i in range(n):
+        extra = _get64(states, i) & 1
+        if best <= extra:
+            continue
+        u = _state_value(h, _get64(states, i) >> 1, 1)
+        if u < 0:
+            return u
+        best = min(best, u + extra)
+    return best
+
+
+@_kernel
+def _terminal_cost(h, t):
+    """Tokens that spell a lexeme of terminal ``t``, from its first byte to its last."""
+    costs = _view(h, TERM_COST)
+    c = _get64(costs, t)
+    if c >= 0:
+        return c
+    off = _view(h, START_OFF)
+    starts = _view(h, START_POOL)
+    c = INFINITE
+    for j in range(_get32(off, t), _get32(off, t + 1)):
+        u = _value_cost(h, _get64(starts, j), 0)
+        if u < 0:
+            return u
+        c = min(c, u)
+    _put64(costs, t, c)
+    return c
+
+
+@_far
+def _rule_costs(h, kind):
+    """Fill RULE_COST: tokens from each dotted state to the end of its rule, the least fixpoint.
+
+    Of kind 1 the costs of terminals must be there already.
+    """
+    if (_header(h, S_RULES_DONE) >> kind) & 1:
+        return 0
+    term_off = _view(h, TERM_OFF)
+    term_symbol = _view(h, TERM_SYMBOL)
+    term_target = _view(h, TERM_TARGET)
+    rule_off = _view(h, RULE_OFF)
+    rule_symbol = _view(h, RULE_SYMBOL)
+    rule_target = _view(h, RULE_TARGET)
+    rule_start = _view(h, RULE_START)
+    costs = _view(h, RULE_COST)
+    terminals = _view(h, TERM_COST)
+    n = _header(h, USED + IS_FINAL)
+    base = kind * n
+    t0 = kind * _header(h, S_TERMINALS)
+    if kind == 0:
+        for k in range(_header(h, USED + TERM_SYMBOL)):
+            r = _terminal_cost(h, _get32(term_symbol, k))
+            if r < 0:
+                return r
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        r = _work(h, 1 + n // 64)
+        if r < 0:
+            return r
+        for z in range(n):
+            d = n - 1 - z
+            old = _get64(costs, base + d)
+            c = old
+            for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
+                step = _get64(terminals, t0 + _get32(term_symbol, k))
+                c = min(c, step + _get64(costs, base + _get32(term_target, k)))
+            for k in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
+                step = _get64(costs, base + _get32(rule_start, _get32(rule_symbol, k)))
+                c = min(c, step + _get64(costs, base + _get32(rule_target, k)))
+            if c < old:
+                _put64(costs, base + d, c)
+                is_changed = True
+    _set_header(h, S_RULES_DONE, _header(h, S_RULES_DONE) | (1 << kind))
+    return 0
+
+
+@_kernel
+def _memo_cost(h, table, key):
+    """Return a remembered cost, or -1."""
+    memo = _view(h, table)
+    x = _slot(memo, 2, key)
+    if _get64(memo, 2 * x) == key:
+        return _get64(memo, 2 * x + 1)
+    return -1
+
+
+@_kernel
+def _lower_cost(h, table, key, cost):
+    """Remember ``cost`` if it is lower than what is known; return 1 if it was, else 0, or GROW."""
+    memo = _view(h, table)
+    x = _slot(memo, 2, key)
+    if _get64(memo, 2 * x) == key:
+        if _get64(memo, 2 * x + 1) <= cost:
+            return 0
+    else:
+        r = _slot_room(h, table, 2)
+        if r < 0:
+            return r
+        _put64(memo, 2 * x, key)
+        _set_header(h, USED + table, _header(h, USED + table) + 1)
+    _put64(memo, 2 * x + 1, cost)
+    return 1
+
+
+@_kernel
+def _rule_key(origin, rule, kind):
+    return (((origin << 32) | rule) << 1) | kind
+
+
+@_kernel
+def _after_rule(h, origin, rule, kind):
+    """Tokens to finish after ``rule``, predicted in parser state ``origin``, was completed."""
+    if origin < 0:
+        return 0
+    c = _memo_cost(h, AFTER_RULE, _rule_key(origin, rule, kind))
+    return INFINITE if c < 0 else c
+
+
+@_far
+def _after_rules(h, o, kind):
+    """Fill what follows the rules predicted in parser state ``o``, whose items' origins are done already.
+
+    Returns the tokens to finish from ``o``, at least one lexeme more.
+    """
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    rule_off = _view(h, RULE_OFF)
+    rule_symbol = _view(h, RULE_SYMBOL)
+    rule_target = _view(h, RULE_TARGET)
+    rule_of = _view(h, RULE_OF)
+    px = _view(h, PX_POOL)
+    px_off = _view(h, PX_OFF)
+    costs = _view(h, RULE_COST)
+    c0 = kind * _header(h, USED + IS_FINAL)
+    total = INFINITE
+    for j in range(_get64(off, o), _get64(off, o + 1) - 1):
+        v = _get64(pool, j)
+        d = v >> 32
+        rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
+        total = min(total, _get64(costs, c0 + d) + rest)
+        for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
+            c = _get64(costs, c0 + _get32(rule_target, e)) + rest
+            r = _lower_cost(h, AFTER_RULE, _rule_key(o, _get32(rule_symbol, e), kind), c)
+            if r < 0:
+                return r
+    z = _get32(_view(h, P_ATTR), 4 * o)
+    first = _get64(px_off, z)
+    last = _get64(px_off, z + 1)
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        r = _work(h, 1 + (last - first) // 8)
+        if r < 0:
+            return r
+        for e in range(first, last):
+            w = _get64(px, e)
+            d = w & LOW32
+            rest = _after_rule(h, o, _get32(rule_of, d), kind)
+            if rest < INFINITE:
+                c = _get64(costs, c0 + d) + rest
+                r = _lower_cost(h, AFTER_RULE, _rule_key(o, w >> 32, kind), c)
+                if r < 0:
+                    return r
+                if r == 1:
+                    is_changed = True
+    return min(total, INFINITE)
+
+
+@_far
+def _parser_cost(h, p, kind):
+    """Tokens to finish from parser state ``p``, at least one lexeme more; fills what follows its rules."""
+    attr = _view(h, P_ATTR)
+    b = _get32(attr, 4 * p + 2)
+    # A number that no rule has stands for the state itself and says that its rules are done.
+    done = _header(h, USED + RULE_START)
+    c = _memo_cost(h, AFTER_RULE, _rule_key(b, done, kind))
+    if c >= 0:
+        return c
+    r = _rule_costs(h, kind)
+    if r < 0:
+        return r
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    stack = _view(h, BUF_STACK)
+    r = _room(h, BUF_STACK, 1)
+    if r < 0:
+        return r
+    _put64(stack, 0, b)
+    depth = 1
+    while depth > 0:
+        o = _get64(stack, depth - 1)
+        if _memo_cost(h, AFTER_RULE, _rule_key(o, done, kind)) >= 0:
+            depth -= 1
+            continue
+        first = _get64(off, o)
+        last = _get64(off, o + 1) - 1
+        r = _room(h, BUF_STACK, depth + last - first)
+        if r == 0:
+            r = _work(h, 1 + (last - first) // 4)
+        if r < 0:
+            return r
+        is_ready = True
+        for j in range(first, last):
+            origin = (_get64(pool, j) & LOW32) - 1
+            if origin >= 0 and _memo_cost(h, AFTER_RULE, _rule_key(origin, done, kind)) < 0:
+                _put64(stack, depth, origin)
+                depth += 1
+                is_ready = False
+        if not is_ready:
+            continue
+        c = _after_rules(h, o, kind)
+        if c < 0:
+            return c
+        r = _lower_cost(h, AFTER_RULE, _rule_key(o, done, kind), c)
+        if r < 0:
+            return r
+        depth -= 1
+    return _memo_cost(h, AFTER_RULE, _rule_key(b, done, kind))
+
+
+@_kernel
+def _first_edge(symbols, low, high, t):
+    """Return the first edge of ``low..high`` on symbol ``t`` or a larger one; edges are sorted by symbol."""
+    while low < high:
+        mid = (low + high) >> 1
+        if _get32(symbols, mid) < t:
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+@_far
+def _after_terminal(h, p, t, kind):
+    """Tokens to finish after terminal ``t`` was read in parser state ``p``; 0 where the text may end there."""
+    key = _rule_key(p, t, kind)
+    c = _memo_cost(h, AFTER_TERMINAL, key)
+    if c >= 0:
+        return c
+    again = _parser_cost(h, p, kind)
+    if again < 0:
+        return again
+    attr = _view(h, P_ATTR)
+    flags = _get32(attr, 4 * p + 1)
+    b = _get32(attr, 4 * p + 2)
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    term_off = _view(h, TERM_OFF)
+    term_symbol = _view(h, TERM_SYMBOL)
+    term_target = _view(h, TERM_TARGET)
+    rule_of = _view(h, RULE_OF)
+    costs = _view(h, RULE_COST)
+    c0 = kind * _header(h, USED + IS_FINAL)
+    c = INFINITE
+    for j in range(_get64(off, p), _get64(off, p + 1) - 1):
+        v = _get64(pool, j)
+        d = v >> 32
+        end = _get32(term_off, d + 1)
+        e = _first_edge(term_symbol, _get32(term_off, d), end, t)
+        while e < end and _get32(term_symbol, e) == t:
+            rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
+            c = min(c, _get64(costs, c0 + _get32(term_target, e)) + rest)
+            e += 1
+    z = _get32(attr, 4 * p)
+    pt = _view(h, PT_POOL)
+    end = _get64(_view(h, PT_OFF), z + 1)
+    e = _lower_bound(pt, _get64(_view(h, PT_OFF), z), end, t << 32)
+    while e < end and _get64(pt, e) >> 32 == t:
+        d = _get64(pt, e) & LOW32
+        c = min(c, _get64(costs, c0 + d) + _after_rule(h, b, _get32(rule_of, d), kind))
+        e += 1
+    if _get32(_view(h, IGNORED), t) != 0 and flags & P_NO_IGNORED == 0:
+        c = min(c, again)
+        if _header(h, S_TRAILING) != 0 and flags & P_ACCEPTING != 0:
+            c = 0
+    c = min(c, INFINITE)
+    r = _lower_cost(h, AFTER_TERMINAL, key, c)
+    return r if r < 0 else c
+
+
+@_kernel
+def _configuration_cost(h, p, l, kind, best):
+    """Lower ``best`` to the cost of configuration ``(p, l)``; S_WAY: the token that begins the way.
+
+    The token is -1 where the lexeme may end at once and so another one begins.
+    """
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    gaps = _view(h, GAP)
+    last_terminal = -9
+    rest = INFINITE
+    for j in range(_get64(off, l), _get64(off, l + 1)):
+        v = _get64(pool, j)
+        t = _terminal_of(h, v)
+        if t < 0:
+            continue
+        if t != last_terminal:
+            rest = _after_terminal(h, p, t, kind)
+            if rest < 0:
+                return rest
+            last_terminal = t
+        if rest >= best:
+            continue
+        u = _value_cost(h, v, kind)
+        if u < 0:
+            return u
+        if kind == 1:
+            # A lexeme that ends here is followed by the beginning of a token.
+            if u == 0:
+                u = min(_get64(gaps, 2 * t), 1 + _get64(gaps, 2 * t + 1))
+            else:
+                u += _get64(gaps, 2 * t + 1)
+        if u + rest < best:
+            best = u + rest
+            if kind == 0:
+                _set_header(h, S_WAY, -1 if u == 0 else _value_token(h, v << 1))
+    return best
+
+
+@_far
+def _bound(h, d, kind):
+    """Tokens to finish from matcher state ``d``, lexeme by lexeme; INFINITE if there is no such way.
+
+    Of kind 0 S_WAY is the token that begins the way.
+    """
+    r = _state_accepting(h, d)
+    if r < 0:
+        return r
+    if r == 1:
+        return 0
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    best = INFINITE
+    ended = -1
+    for i in range(_get64(off, d), _get64(off, d + 1)):
+        w = _get64(pool, i)
+        c = _configuration_cost(h, w >> 32, w & LOW32, kind, best)
+        if c < 0:
+            return c
+        if c < best:
+            best = c
+            ended = w if _header(h, S_WAY) < 0 else -1
+    if kind == 0 and ended >= 0:
+        # The way begins with another lexeme.
+        p = _parser_go(h, ended >> 32, _get32(_view(h, L_ATTR), (ended & LOW32) * L_STRIDE + L_ACC))
+        if p >= 0:
+            l = _start_lexer(h, p)
+            if l >= 0:
+                p = _configuration_cost(h, p, l, 0, INFINITE)
+            elif l <= GROW:
+                return l
+        if p <= GROW:
+            return p
+    return best if best >= INFINITE else min(best, HUGE)
+
+
+@_kernel
+def _search_from(h, d):
+    """Ask for a search of the cost of matcher state ``d``."""
+    _set_header(h, S_STUCK, d)
+    return SEARCH
+
+
+@_far
+def _prove(h, d):
+    """Find a cost of ``d`` by following the way its bound stands for, to a state of proven cost; remember it.
+
+    Where the bound cannot be kept, because a greedy lexeme goes on, a lexeme of higher priority takes the
+    place of another, or bytes are missing, SEARCH asks for the cost of the state in S_STUCK.
+    """
+    attr = _view(h, D_ATTR)
+    path = _view(h, BUF_PROOF)
+    n = 0
+    bound = INFINITE
+    cost = 0
+    while True:
+        known = _get32(attr, 4 * d + 3)
+        if known != 0:
+            cost = (known - 1) >> 1
+            if cost < INFINITE or n == 0:
+                break
+            return _search_from(h, _get64(path, n - 1))
+        c = _bound(h, d, 0)
+        if c < 0:
+            return c
+        if c == 0:
+            _put32(attr, 4 * d + 3, 2)
+            break
+        token = _header(h, S_WAY)
+        if c >= bound:
+            return _search_from(h, _get64(path, n - 1) if n > 0 else d)
+        bound = c
+        after = DEAD
+        if token >= 0:
+            after = _advance_token(h, d, token)
+            if after <= GROW:
+                return after
+        if after < 0:
+            return _search_from(h, d)
+        r = _room(h, BUF_PROOF, n + 1)
+        if r == 0:
+            r = _work(h, 1)
+        if r < 0:
+            return r
+        _put64(path, n, d)
+        n += 1
+        d = after
+    while n > 0:
+        n -= 1
+        cost += 1
+        _put32(attr, 4 * _get64(path, n) + 3, ((cost << 1) | (1 if cost == 1 else 0)) + 1)
+    return cost
+
+
+@_far
+def _cost(h, d):
+    """Tokens that are enough to finish from ``d``, lowered where a search found fewer; remembered.
+
+    Kept as ``(cost << 1 | no fewer do) + 1``.
+    """
+    attr = _view(h, D_ATTR)
+    known = _get32(attr, 4 * d + 3)
+    if known != 0:
+        return (known - 1) >> 1
+    if _header(h, S_IS_PROVEN) == 0:
+        return _prove(h, d)
+    c = _bound(h, d, 0)
+    if c >= 0:
+        _put32(attr, 4 * d + 3, ((c << 1) | (1 if c <= 1 else 0)) + 1)
+    return c
+
+
+@_kernel
+def _character_state(h, d):
+    """Return the matcher state to which all characters of the slice lead from ``d``, or DEAD."""
+    off = _view(h, D_OFF)
+    o = _get64(off, d)
+    if _header(h, S_USE_SLICES) == 0 or _get64(off, d + 1) - o != 1:
+        return DEAD
+    v = _get64(_view(h, D_POOL), o)
+    l = v & LOW32
+    a = _get32(_view(h, L_ATTR), l * L_STRIDE + L_ACC)
+    if a >= 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+        return DEAD
+    l = _next_character(h, l)
+    if l < 0:
+        return l
+    r = _room(h, BUF_CONFIG, 2)
+    if r < 0:
+        return r
+    _put64(_view(h, BUF_CONFIG), 0, (v & ~LOW32) | l)
+    return _configuration_intern(h, 1)
+
+
+@_far
+def _walk_states(h, d):
+    """List in BUF_WALK the matcher states one token away from ``d``, each with a token; as `_walk_lexer`."""
+    row = _view(h, D_ROW)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    stack = _scratch(h, X_STACK)
+    classes = _header(h, S_CLASSES)
+    base = _view(h, TRIE_BASE)
+    size = _view(h, TRIE_SIZE)
+    most = _view(h, BUCKET_MAX)
+    top = _header(h, S_LAYERS) - 1
+    stamp = _next_stamp(h)
+    n = 0
+    covered = 0
+    q = d
+    while covered < top - 1:
+        q2 = _character_state(h, q)
+        if q2 <= GROW:
+            return q2
+        if q2 < 0:
+            break
+        is_loop = q2 == q
+        token = _layer_token(h, covered, top if is_loop else covered + 1)
+        if token >= 0:
+            n = _note(h, STATE_KEY | q2, q2, token, stamp, n)
+            if n < 0:
+                return n
+        covered = top + 1 if is_loop else covered + 1
+        q = q2
+    last = -1
+    for k in range(_header(h, S_TRIES)):
+        if k > 0 and (covered > top or _get64(most, k - 1) <= covered):
+            continue
+        i = _get64(base, k)
+        end = i + _get64(size, k)
+        _put64(stack, 0, d)
+        while i < end:
+            w = _get64(nodes, i)
+            depth = (w >> 8) & 0xFFFF
+            above = _get64(stack, depth - 1)
+            c = _get8(class_of, w & 255)
+            s = _get32(row, above * classes + c)
+            if s == UNFILLED:
+                s = _state_fill(h, above, c)
+                if s <= GROW:
+                    return s
+            if s < 0:
+                i += w >> 24
+                continue
+            _put64(stack, depth, s)
+            if s != last:
+                t = _get32(node_token, i)
+                if t >= 0:
+                    n = _note(h, STATE_KEY | s, s, t, stamp, n)
+                    if n < 0:
+                        return n
+                    last = s
+            i += 1
+    return n
+
+
+@_far
+def _expand(h, d, is_full):
+    """List in BUF_STATES the states one token away from ``d``: (state, token, tokens enough, necessary).
+
+    Unless ``is_full`` what is necessary is left 0.
+    """
+    n = _walk_states(h, d)
+    if n < 0:
+        return n
+    r = _room(h, BUF_STATES, 4 * n)
+    if r < 0:
+        return r
+    # Costs walk too, and need the buffer.
+    walk = _view(h, BUF_WALK)
+    states = _view(h, BUF_STATES)
+    for i in range(n):
+        _put64(states, 4 * i, _get64(walk, 2 * i))
+        _put64(states, 4 * i + 1, _get64(walk, 2 * i + 1))
+    for i in range(n):
+        s = _get64(states, 4 * i)
+        c = _cost(h, s)
+        if c < 0:
+            return c
+        _put64(states, 4 * i + 2, c)
+        if is_full:
+            c = _bound(h, s, 1)
+            if c < 0:
+                return c
+            _put64(states, 4 * i + 3, c)
+    return n
+
+
+@_far
+def _largest_after(h, d):
+    """Return the largest cost one token away from ``d``, 0 if nothing is; remembered."""
+    attr = _view(h, D_ATTR)
+    known = _get32(attr, 4 * d + 2)
+    if known != 0:
+        return known - 1
+    n = _expand(h, d, 0)
+    if n < 0:
+        return n
+    states = _view(h, BUF_STATES)
+    most = 0
+    for i in range(n):
+        most = max(most, _get64(states, 4 * i + 2))
+    _put32(attr, 4 * d + 2, most + 1)
+    return most
+
+
+@_kernel
+def _clear_layer(h, out, low, high):
+    """Clear the bits of layer ``high`` that are not in layer ``low``; 1 if any was set."""
+    words = _header(h, S_WORDS)
+    layers = _view(h, LAYERS)
+    cleared = 0
+    for k in range(words):
+        w = _get32(layers, high * words + k) & ~_get32(layers, low * words + k)
+        x = _get32(out, k)
+        cleared |= x & w
+        _put32(out, k, x & ~w)
+    return 1 if cleared != 0 else 0
+
+
+@_far
+def _restrict(h, d, address, limit):
+    """Clear the bits of the mask of ``d`` at ``address`` after which more than ``limit`` tokens are needed.
+
+    Returns 1 if any was cleared, else 0. All states met here were met before, by `_largest_after`, so that
+    nothing grows once bits are cleared.
+    """
+    most = _largest_after(h, d)
+    if most <= limit:
+        return min(0, most)
+    out = (address, _header(h, S_WORDS))
+    row = _view(h, D_ROW)
+    attr = _view(h, D_ATTR)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    stack = _scratch(h, X_STACK)
+    classes = _header(h, S_CLASSES)
+    base = _view(h, TRIE_BASE)
+    size = _view(h, TRIE_SIZE)
+    most_characters = _view(h, BUCKET_MAX)
+    top = _header(h, S_LAYERS) - 1
+    cleared = 0
+    covered = 0
+    q = d
+    while covered < top - 1:
+        q2 = _character_state(h, q)
+        if q2 <= GROW:
+            return q2
+        if q2 < 0:
+            break
+        is_loop = q2 == q
+        if (_get32(attr, 4 * q2 + 3) - 1) >> 1 > limit:
+            cleared |= _clear_layer(h, out, covered, top if is_loop else covered + 1)
+        covered = top + 1 if is_loop else covered + 1
+        q = q2
+    for k in range(_header(h, S_TRIES)):
+        if k > 0 and (covered > top or _get64(most_characters, k - 1) <= covered):
+            continue
+        i = _get64(base, k)
+        end = i + _get64(size, k)
+        _put64(stack, 0, d)
+        while i < end:
+            w = _get64(nodes, i)
+            depth = (w >> 8) & 0xFFFF
+            s = _get32(row, _get64(stack, depth - 1) * classes + _get8(class_of, w & 255))
+            if s < 0:
+                i += w >> 24
+                continue
+            _put64(stack, depth, s)
+            t = _get32(node_token, i)
+            if t >= 0 and (_get32(attr, 4 * s + 3) - 1) >> 1 > limit:
+                x = _get32(out, t >> 5)
+                bit = 1 << (t & 31)
+                if x & bit:
+                    cleared = 1
+                    _put32(out, t >> 5, x & ~bit)
+            i += 1
+    same = _view(h, DUPLICATES)
+    for i in range(_header(h, USED + DUPLICATES)):
+        t = _get32(same, 2 * i)
+        if (_get32(out, t >> 5) >> (t & 31)) & 1 == 0:
+            t = _get32(same, 2 * i + 1)
+            _put32(out, t >> 5, _get32(out, t >> 5) & ~(1 << (t & 31)))
+    return cleared
+
+
+@_kernel
+def _store_cost(h, d, cost, is_exact):
+    """Lower the cost of matcher state ``d``; note that no fewer tokens are enough."""
+    attr = _view(h, D_ATTR)
+    known = _get32(attr, 4 * d + 3)
+    if known != 0:
+        is_exact |= (known - 1) & 1
+        cost = min(cost, (known - 1) >> 1)
+    _put32(attr, 4 * d + 3, ((cost << 1) | is_exact) + 1)
+    return 0
+
+
+@_entry_point
+def run_costs(op, h, a, b, c, d):
+    """Run one operation on costs; `run` says how."""
+    if op == OP_COST:
+        r = _cost(h, a)
+        return r if r < 0 else _get32(_view(h, D_ATTR), 4 * a + 3) - 1
+    if op == OP_BOUND:
+        return _bound(h, a, b)
+    if op == OP_EXPAND:
+        return _expand(h, a, 1)
+    if op == OP_SUCCESSORS:
+        return _walk_states(h, a)
+    if op == OP_RESTRICT:
+        return _restrict(h, a, b, c)
+    if op == OP_STORE_COST:
+        return _store_cost(h, a, b, c)
+    if op == OP_ENTRY_COST:
+        return _entry_cost(h, a)
+    if op == OP_START_STATE:
+        return _start_state(h, a)
+    if op == OP_STATE_VALUE:
+        return _state_value(h, a, b)
+    if op == OP_INNER_STATES:
+        return _inner_states(h, a, 1)
+    return _walk_lexer(h, a)

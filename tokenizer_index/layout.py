@@ -14,7 +14,7 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 # ------------------------------------------------------------------------------------------ codes
 
 DEAD, UNFILLED = -1, -2
-GROW, TICK, LIMIT, FAULT = -10, -11, -12, -99
+GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 
 LOW32 = 0xFFFFFFFF
 LOW40 = 0xFFFFFFFFFF
@@ -132,8 +132,24 @@ LOW40 = 0xFFFFFFFFFF
     TOKEN_DATA,
     DUPLICATES,
     EOS,
+    VALUE_COST,  # i64 (slots, 3) memo (lexer value, kind) -> tokens to the end of its lexeme, the first of them
+    TERM_COST,  # i64 (2, n_terminals) by kind
+    RULE_COST,  # i64 (2, n_dotted) by kind
+    AFTER_RULE,  # i64 (slots, 2) memo (parser state, rule, kind) -> tokens
+    AFTER_TERMINAL,  # i64 (slots, 2) memo (parser state, terminal, kind) -> tokens
+    SEEN,  # i64 (slots, 2) states of a walk -> stamp
+    BUF_WALK,  # (n, 2) states one token away, a token
+    BUF_NODE,  # (n, 5) nodes of a search
+    BUF_STATES,
+    BUF_PROOF,
+    PARENT,  # i32 (n_nodes,) node above, or -1
+    INNER_NODES,  # i32 nodes below the first level, by byte
+    INNER_OFF,
+    MAY_END,  # i32 (256,)
+    IS_BLANK,  # i32 (256,)
+    GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(110)
+) = range(126)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -173,9 +189,18 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_SPLIT_SIZE,
     S_REACHED,
     S_SCRATCH,
+    S_PREFIX,
+    S_RULES_DONE,
+    S_IS_PROVEN,  # bounds by lexemes can be kept as they are
+    S_BEST,
+    S_BEST_NODE,
+    S_BEST_TOKEN,
+    S_FLOOR,
+    S_WAY,
+    S_STUCK,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 34)
-MAX_FAR = 32
+) = range(SCALARS, SCALARS + 43)
+MAX_FAR = 64
 HEADER_SIZE = S_FAR + MAX_FAR
 
 L_STRIDE = 8
@@ -202,3 +227,26 @@ LIMIT_LIVENESS, LIMIT_LEXER_STATES = 1, 2
     OP_SET_STARTS,
     OP_MAKE_LEXER,
 ) = range(9)
+
+# ------------------------------------------------------------------------------------------ costs
+
+INFINITE = 1 << 29
+"""There is no way."""
+HUGE = 1 << 28
+"""Costs are cut here."""
+BEAM = 8
+VALUE_KEY, STATE_KEY, RUN_KEY = 1 << 62, 1 << 61, 1 << 62
+
+(
+    OP_COST,
+    OP_BOUND,
+    OP_EXPAND,
+    OP_SUCCESSORS,
+    OP_RESTRICT,
+    OP_STORE_COST,
+    OP_ENTRY_COST,
+    OP_START_STATE,
+    OP_STATE_VALUE,
+    OP_INNER_STATES,
+    OP_WALK_LEXER,
+) = range(11)

@@ -18,7 +18,12 @@ from constrain.grammars.ir import (
 )
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.boolean import flatten_conjunction
-from constrain.tokenizer_index.byte_automaton import compile_pattern
+from constrain.tokenizer_index.byte_automaton import (
+    CACHED_EDGES,
+    clear_fragments,
+    compile_pattern,
+    remember,
+)
 from constrain.tokenizer_index.fragment import Fragment, literal_fragment
 
 
@@ -34,20 +39,49 @@ class Lexeme(NamedTuple):
         return len(self.literals) == 1
 
 
+_BY_ID: dict[int, tuple[Pattern, Lexeme]] = {}
+
+
 @lru_cache(maxsize=8192)
 def _literal_lexeme(data: bytes) -> Lexeme:
     return Lexeme([(False, literal_fragment(data))], data != b"", data == b"")
 
 
 def compile_terminal(terminal: Terminal, watch: Watch) -> Lexeme:
-    if isinstance(terminal.pattern, Literal):
-        return _literal_lexeme(terminal.pattern.data)
+    """Return the byte automata of ``terminal``.
+
+    Those of recent patterns are kept by identity, since front ends use the same ones again and again.
+
+    Raises
+    ------
+    LimitExceededError
+        More positions, time or nesting than allowed.
+    """
+    pattern = terminal.pattern
+    if isinstance(pattern, Literal):
+        return _literal_lexeme(pattern.data)
+    known = _BY_ID.get(id(pattern))
+    if known is not None and known[0] is pattern:
+        return known[1]
     place = f"terminal {terminal.name!r}"
     if terminal.pointer is not None:
         place += f" at {terminal.pointer!r}"
-    parts = _literals(terminal.pattern)
+    lexeme = _compile(pattern, watch, place)
+    if sum(fragment.n_edges for _, fragment in lexeme.literals) <= CACHED_EDGES:
+        remember(_BY_ID, id(pattern), (pattern, lexeme))
+    return lexeme
+
+
+def clear_cache() -> None:
+    """Forget all automata."""
+    _BY_ID.clear()
+    clear_fragments()
+
+
+def _compile(pattern: Pattern, watch: Watch, place: str) -> Lexeme:
+    parts = _literals(pattern)
     if parts is None:
-        fragment = compile_pattern(terminal.pattern, watch, place)
+        fragment = compile_pattern(pattern, watch, place)
         return Lexeme([(False, fragment)], fragment.n_positions > 0, fragment.nullable)
     literals = [(negative, compile_pattern(part, watch, place)) for negative, part in parts]
     nullable = all(fragment.nullable != negative for negative, fragment in literals)

@@ -45,9 +45,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.grammars.errors import SpecError
-from constrain.grammars.ir import Grammar
+from constrain.grammars.ir import Grammar, Terminal
 from constrain.grammars.limits import Watch
-from constrain.tokenizer_index.fragment import INC, KEEP, Fragment
+from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
 from constrain.tokenizer_index.greedy import provably_greedy
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
@@ -99,6 +99,8 @@ class Network:
         The empty text is in the language.
     terminal_names, terminal_pointers : tuple of str
     rule_names : tuple of str
+    is_lexing_proven : bool
+        No text is lost to a greedy terminal or to one of higher priority.
     """
 
     edge_offsets: Int32
@@ -139,6 +141,7 @@ class Network:
     terminal_names: tuple[str, ...]
     terminal_pointers: tuple[str | None, ...]
     rule_names: tuple[str, ...]
+    is_lexing_proven: bool
 
     @property
     def n_positions(self) -> int:
@@ -197,6 +200,7 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
     fragments: list[Fragment] = []
     owners: list[int] = []
     ends: list[int] = []
+    bases: list[int] = []
     starts: list[int] = []
     start_offsets, literal_offsets, negative = [0], [0], []
     literal_starts: list[int] = []
@@ -208,6 +212,7 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
             for is_negative, fragment in lexeme.literals:
                 fragments.append(fragment)
                 owners.append(t)
+                bases.append(n_positions)
                 if lexeme.is_plain:
                     ends.append(t)
                     starts.append(n_positions)
@@ -229,16 +234,13 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
     for t in ignored:
         is_ignored[t] = 1
 
-    sizes = np.array([f.n_positions for f in fragments], np.int64)
-    bases = np.zeros(len(fragments), np.int64)
-    np.cumsum(sizes[:-1], out=bases[1:])
-    edge_offsets = np.zeros(n_positions + 1, np.int32)
-    np.cumsum(_ints([f.degree for f in fragments]), out=edge_offsets[1:])
-    target_bases = np.repeat(bases, [f.n_edges for f in fragments])
     terminals = grammar.terminals
     table = _Table(
         owners,
         ends,
+        bases,
+        [fragment.n_positions for fragment in fragments],
+        [fragment.n_edges for fragment in fragments],
         start_offsets,
         starts,
         literal_offsets,
@@ -259,19 +261,24 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         is_ignored,
         ignored,
     )
-    owner, end = table.next(), table.next()
+    owner, end, base, sizes, n_edges = (table.next() for _ in range(5))
+    positions = _columns([fragment.positions for fragment in fragments], N_POSITION_COLUMNS)
+    edges = _columns([fragment.edges for fragment in fragments], N_EDGE_COLUMNS)
+    edges[2] += np.repeat(base, n_edges)
+    edge_offsets = np.zeros(n_positions + 1, np.int32)
+    np.cumsum(positions[0], out=edge_offsets[1:])
     return Network(
         edge_offsets=edge_offsets,
-        edge_low=_bytes([f.low for f in fragments]),
-        edge_high=_bytes([f.high for f in fragments]),
-        edge_target=(_ints([f.target for f in fragments]) + target_bases).astype(np.int32),
-        edge_guard=_bytes([f.guard for f in fragments]),
-        edge_action=_ints([f.action for f in fragments]),
-        accept=np.where(_bytes([f.accept for f in fragments]), np.repeat(end, sizes), np.int32(-1)),
-        is_hub=_bytes([f.is_hub for f in fragments]),
-        count_min=_ints([f.count_min for f in fragments]),
-        count_max=_ints([f.count_max for f in fragments]),
-        distance=_ints([f.distance for f in fragments]),
+        edge_low=edges[0],
+        edge_high=edges[1],
+        edge_target=edges[2],
+        edge_guard=edges[3],
+        edge_action=edges[4],
+        accept=np.where(positions[1], np.repeat(end, sizes), np.int32(-1)),
+        is_hub=positions[2],
+        count_min=positions[3],
+        count_max=positions[4],
+        distance=positions[5],
         position_terminal=np.repeat(owner, sizes),
         start_offsets=table.next(),
         starts=table.next(),
@@ -299,7 +306,17 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
+        is_lexing_proven=_is_lexing_proven(grammar.terminals, lexemes, proven),
     )
+
+
+def _is_lexing_proven(
+    terminals: tuple[Terminal, ...], lexemes: list[Lexeme | None], proven: list[bool]
+) -> bool:
+    used = [t for t, lexeme in enumerate(lexemes) if lexeme is not None and lexeme.alive]
+    if len({terminals[t].priority for t in used}) > 1:
+        return False
+    return all(proven[t] or not terminals[t].greedy for t in used)
 
 
 class _Table:
@@ -320,9 +337,6 @@ class _Table:
         return self._values[begin : self._read]
 
 
-def _ints(parts: list[bytes]) -> Int32:
-    return np.frombuffer(b"".join(parts), np.int32)
-
-
-def _bytes(parts: list[bytes]) -> Int32:
-    return np.frombuffer(b"".join(parts), np.uint8).astype(np.int32)
+def _columns(parts: list[bytes], n: int) -> Int32:
+    """Return the columns of the int32 tables of ``n`` columns in ``parts`` as contiguous rows."""
+    return np.frombuffer(b"".join(parts), np.int32).reshape(-1, n).T.copy()

@@ -154,7 +154,7 @@ class RuleGraphs:
             elif isinstance(body, Repetition):
                 tasks += self._repeat(body, source, target, alone, rule)
             elif isinstance(body, StateMachine):
-                self._embed(body, source, target, rule)
+                self._embed(body, source, target, alone, rule)
             else:
                 raise SpecError(f"{body!r} is not an expression; expected one of those in grammars.ir.")
             self._watch.step(place)
@@ -235,16 +235,29 @@ class RuleGraphs:
             self.skip(source, target)
         return []
 
-    def _embed(self, machine: StateMachine, source: int, target: int, rule: int) -> None:
-        base = len(self.edges)
-        self.edges += [[] for _ in range(machine.n_states)]
-        self.skip(source, base + machine.start)
-        for state in machine.accepting:
-            self.skip(base + state, target)
+    def _embed(self, machine: StateMachine, source: int, target: int, alone: bool, rule: int) -> None:
         edges = self.edges
-        for start, reference, end in machine.edges:
+        # The start, and an end without edges, need no states of their own.
+        ends = machine.accepting
+        end = next(iter(ends)) if len(ends) == 1 else -1
+        if end == machine.start or any(edge[0] == end for edge in machine.edges):
+            end = -1
+        start = machine.start if alone else -1
+        own = machine.n_states - (start >= 0) - (end >= 0)
+        state = list(range(len(edges), len(edges) + own))
+        for i, is_at in sorted(((start, source), (end, target))):
+            if i >= 0:
+                state.insert(i, is_at)
+        edges += [[] for _ in range(own)]
+        if start < 0:
+            self.skip(source, state[machine.start])
+        if end < 0:
+            for i in ends:
+                self.skip(state[i], target)
+        for before, reference, after in machine.edges:
             if reference is None:
-                self.skip(base + start, base + end)
+                self.skip(state[before], state[after])
             else:
-                edges[base + start].append((self._symbol(reference, rule, base + start), base + end))
+                begin = state[before]
+                edges[begin].append((self._symbol(reference, rule, begin), state[after]))
         self._watch.step("a state machine", 1 + len(machine.edges))

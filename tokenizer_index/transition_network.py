@@ -26,6 +26,8 @@ from constrain.tokenizer_index.state_sets import SET_ELEMENTS, StateSets
 
 # Graphs up to this size have no long runs.
 _FEW_STATES = 48
+_STATES_PER_CHECK = 64
+_NO_CLASHES: dict[int, list[int]] = {}
 # Passes over undecided states before they are followed one by one.
 _SWEEPS = 4
 
@@ -251,13 +253,17 @@ class _Flattener:
         states = [first]
         index = {} if sets.ends(first) else {first: base}
         terminal_symbol, terminal_target = rules.terminal_symbol, rules.terminal_target
-        size, most = base, self._watch.limits.states
+        size, checked = base, base
         for state in states:  # grows while it is read
             row = edges[state] if isinstance(state, int) else [edge for s in state for edge in edges[s]]
-            moves: dict[int, int] = dict(row)
-            clashes = _clashes(row) if len(moves) < len(row) else {}
+            clashes = _NO_CLASHES
+            if len(row) > 1:
+                moves = dict(row)
+                if len(moves) < len(row):
+                    clashes = _clashes(row)
+                row = sorted(moves.items())
             calls = []
-            for symbol, target in sorted(moves.items()) if len(moves) > 1 else moves.items():
+            for symbol, target in row:
                 reached = sets.after_all(clashes[symbol]) if symbol in clashes else after.get(target, target)
                 at = index.get(reached)
                 if at is None:
@@ -279,9 +285,10 @@ class _Flattener:
                 rules.rule_target.extend([call[1] for call in calls])
             rules.terminal_offsets.append(len(terminal_symbol))
             rules.rule_offsets.append(len(rules.rule_symbol))
-            self._watch.step(place, 1 + len(moves))
-            if size > most:
+            if size > checked:
+                checked = size + _STATES_PER_CHECK
                 self._watch.at_most("states", size, place)
+                self._watch.step(place, _STATES_PER_CHECK)
         rules.rule_start.append(base)
         rules.rule_names.append(self._graphs.names[rule])
         rules.rule_of.extend([numbers[rule]] * len(states))

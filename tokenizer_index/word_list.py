@@ -12,10 +12,18 @@ from array import array
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.grammars.ir import Alternation, Concatenation, Literal, Pattern
 from constrain.grammars.limits import Watch
-from constrain.tokenizer_index.fragment import Fragment, empty_fragment
+from constrain.tokenizer_index.fragment import (
+    ALWAYS,
+    KEEP,
+    N_EDGE_COLUMNS,
+    N_POSITION_COLUMNS,
+    Fragment,
+    empty_fragment,
+)
 
 _END = -1
 
@@ -102,33 +110,30 @@ def _flatten(
     sources = np.frombuffer(source, np.int32)
     targets = np.frombuffer(target, np.int32)
     order = np.argsort(sources, kind="stable")
-    low = np.frombuffer(spelled, np.uint8)[order]
-    degree = np.bincount(sources, minlength=n).astype(np.int32)
-    targets = np.where(targets == _END, np.int32(n - 1), targets)[order]
+    degree = np.bincount(sources, minlength=n)
+    edges = np.empty((len(order), N_EDGE_COLUMNS), np.int32)
+    edges[:, 0] = edges[:, 1] = low = np.frombuffer(spelled, np.uint8)[order]
+    edges[:, 2] = np.where(targets == _END, n - 1, targets)[order]
+    edges[:, 3:] = ALWAYS, KEEP
+    positions = np.empty((n, N_POSITION_COLUMNS), np.int32)
+    positions[:, 0] = degree
+    positions[:, 1:5] = 0, 0, 0, -1
+    positions[:, 5] = distance
+    positions[n - 1, 1] = 1
     inner = _byte_set(low[degree[0] :])
     return Fragment(
         n_positions=n,
-        n_edges=len(low),
-        start=0,
+        n_edges=len(edges),
         nullable=nullable,
-        degree=degree.tobytes(),
-        low=low.tobytes(),
-        high=low.tobytes(),
-        guard=bytes(len(low)),
-        target=targets.astype(np.int32).tobytes(),
-        action=b"\xff" * (4 * len(low)),
-        accept=bytes(n - 1) + b"\x01",
-        is_hub=bytes(n),
-        count_min=bytes(4 * n),
-        count_max=b"\xff" * (4 * n),
-        distance=distance.tobytes(),
+        positions=positions.tobytes(),
+        edges=edges.tobytes(),
         first=_byte_set(low[: degree[0]]),
         after=0 if is_deterministic else inner,
         inner=inner,
     )
 
 
-def _byte_set(values: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
+def _byte_set(values: NDArray[np.uint8]) -> int:
     found = 0
     for byte in set(values.tobytes()):
         found |= 1 << byte

@@ -129,9 +129,12 @@ def _caches() -> list[Check]:
 
     folder = cache_folder()
     checks = [_writable("cache", folder)]
-    if folder.is_dir():
-        for entry in sorted(folder.iterdir()):
-            checks.append(Check("cache", f"cache/{entry.name}", "ok", "", None, str(entry), _size(entry)))
+    kinds: dict[str, list[int]] = {}
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        kinds.setdefault(entry.name.split("-")[0], []).append(_size(entry))
+    for kind, sizes in sorted(kinds.items()):
+        detail = f"{len(sizes)} kept" if len(sizes) > 1 else ""
+        checks.append(Check("cache", f"cache/{kind}", "ok", detail, None, None, sum(sizes)))
     return [*checks, _kernels()]
 
 

@@ -7,6 +7,8 @@ from constrain.grammars.json_schema.facts import Json, Location, Scope
 from constrain.grammars.json_schema.resolve import References
 from constrain.grammars.limits import Watch
 
+_SHOWN = 60
+
 
 class Cursor:
     """Where reading stands: a schema, its place, and the schemas still to be read into the same facts."""
@@ -50,5 +52,9 @@ class Cursor:
 
 def show(value: Json) -> str:
     """Return ``value`` as messages show it."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened(repr(value))
+
+
+def shortened(text: str) -> str:
+    """Return ``text``, cut if it is too long for a message."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

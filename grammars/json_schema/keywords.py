@@ -9,7 +9,6 @@ Which draft has which keyword is said in `drafts`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeAlias
@@ -60,6 +59,8 @@ def read_type(facts: Facts, value: Json, at: Cursor) -> None:
 
 
 def _no_type(value: Json, at: Cursor) -> SpecError:
+    import difflib  # for this message alone
+
     names = ", ".join(sorted(TYPE_BITS))
     close = difflib.get_close_matches(value, TYPE_BITS, 1) if isinstance(value, str) else []
     hint = f"Did you mean {close[0]!r}?" if close else None

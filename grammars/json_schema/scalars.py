@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, Intersection, Pattern, Repeat
 from constrain.grammars.json_schema import formats, numbers, strings, terminals
+from constrain.grammars.json_schema.cursor import shortened
 from constrain.grammars.json_schema.facts import FRACTION, Facts
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import lengths, single_characters
@@ -67,7 +68,7 @@ def string(builder: Builder, facts: Facts) -> Alternatives:
     if low or high is not None:
         parts.append(f"of {low} to {'any number of' if high is None else high} characters")
     if sources:
-        parts.append(f"matching {' and '.join(sources)}")
+        parts.append(f"matching {' and '.join(map(shortened, sources))}")
     return (builder.terminal(key, pattern, " ".join(parts), facts.pointer),)
 
 

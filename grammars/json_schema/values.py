@@ -20,6 +20,7 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.json_schema import facts as bits
+from constrain.grammars.json_schema.cursor import shortened
 from constrain.grammars.json_schema.facts import Facts, Json
 from constrain.grammars.json_schema.numbers import MAX_BITS, MAX_DIGITS
 from constrain.grammars.json_schema.scalars import string_limits
@@ -231,7 +232,7 @@ def is_within(value: Json, facts: Facts) -> bool:
 
 
 def _name(values: list[Json]) -> str:
-    shown = [json.dumps(value, ensure_ascii=False) for value in values[:_MANY]]
+    shown = [shortened(json.dumps(value, ensure_ascii=False)) for value in values[:_MANY]]
     more = len(values) - len(shown)
     return " or ".join([*shown, f"{more} more constants"] if more else shown)
 

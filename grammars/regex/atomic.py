@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from constrain.grammars.ir import Alternation, CharacterClass, Concatenation, Literal, Pattern, Ranges, Repeat
 from constrain.grammars.regex import nodes
 from constrain.grammars.regex.build import lengths, single_characters
-from constrain.grammars.regex.nodes import Look, Near, Node, Tree, choice, look, loop, sequence
+from constrain.grammars.regex.nodes import Look, Near, Node, Tree, choice, look, loop, sequence, tree_lengths
 from constrain.grammars.regex.ranges import NONE, is_disjoint, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 
@@ -31,8 +31,12 @@ def possessive_loop(body: Tree, minimum: int, maximum: int | None) -> Tree | Non
     """Return ``body{minimum,maximum}+`` without possessiveness, or ``None`` where that is not known."""
     if not _is_certain_tree(body):
         return None
-    if not isinstance(body, Node) and lengths(body) == (0, 0):
+    least, most = tree_lengths(body)
+    if most == 0:
+        # Whether more rounds of nothing hold is settled by the first.
         return loop(body, minimum, maximum)
+    if least == 0:
+        return None
     stop = look(True, True, body, 0)
     if maximum is None:
         return sequence((loop(body, minimum, None), stop))

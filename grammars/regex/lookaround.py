@@ -22,7 +22,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, EMPTY_STRING, Complement, Pattern, Ranges
+from constrain.grammars.ir import (
+    ANY_CHARACTER,
+    ANY_TEXT,
+    EMPTY_LANGUAGE,
+    EMPTY_STRING,
+    Complement,
+    Pattern,
+    Ranges,
+)
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.alternating import assertion_automaton
 from constrain.grammars.regex.build import alternate, concatenate, intersect, is_nullable, lengths, repeat
@@ -44,6 +52,7 @@ from constrain.grammars.regex.restrict import restrict
 
 _MAX_LINES = 128
 _UNROLLED_ROUNDS = 2
+_COUNTED_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,8 +339,10 @@ class _Lowering:
             return None
         low = 0 if scope_behind is None else scope_behind[0]
         high = len(trees) if scope_ahead is None else scope_ahead[1]
-        middle = assertion_automaton(sequence(trees[low:high]), self.source, self.watch)
-        return concatenate((*map(_outside, items[:low]), middle, *map(_outside, items[high:])))
+        middle, length = _uncounted(trees[low:high])
+        found = assertion_automaton(sequence(middle), self.source, self.watch)
+        found = intersect((found, length))
+        return concatenate((*map(_outside, items[:low]), found, *map(_outside, items[high:])))
 
 
 class Failure(Enum):
@@ -351,6 +362,29 @@ def _inside(item: Item | Tree) -> Tree:
     if isinstance(item, ClosedLoop):
         return item.loop
     return Near((item,)) if isinstance(item, Case) else item
+
+
+def _uncounted(trees: list[Tree]) -> tuple[list[Tree], Pattern]:
+    """Take the count off a long loop where the length of the text says as much.
+
+    That holds if its rounds all have one length, and so has everything else: then the automaton need not
+    count, and the length is a repeat that costs nothing.
+    """
+    counted = [i for i, tree in enumerate(trees) if isinstance(tree, Loop) and _is_long(tree)]
+    if len(counted) == 1:
+        loop: Loop = trees[counted[0]]  # type: ignore[assignment]
+        least, most = tree_lengths(loop.body)
+        others = [tree_lengths(tree) for tree in (*trees[: counted[0]], *trees[counted[0] + 1 :])]
+        if least == most and least > 0 and all(low == high for low, high in others):
+            rest = sum(low for low, _ in others)
+            high = None if loop.maximum is None else rest + least * loop.maximum
+            free = [*trees[: counted[0]], Loop(loop.body, 0, None), *trees[counted[0] + 1 :]]
+            return free, repeat(ANY_CHARACTER, rest + least * loop.minimum, high)
+    return trees, ANY_TEXT
+
+
+def _is_long(loop: Loop) -> bool:
+    return max(loop.minimum, loop.maximum or 0) > _COUNTED_ROUNDS
 
 
 def _push(

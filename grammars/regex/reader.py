@@ -7,6 +7,7 @@ while reading, so that a pattern without lookaround never has a syntax tree.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NoReturn
 
 from constrain.grammars.errors import SpecError, UnsupportedFeatureError
@@ -19,6 +20,11 @@ from constrain.grammars.regex.unicode import ignore_case
 
 _PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()\s#]+")
 _SPACE = " \t\n\r\v\f"
+# A class whose first member is not ``]``; both dialects end it at the next ``]`` without a backslash.
+_CLASS = re.compile(r"\[\^?(?:\\.|[^\\\]])+\]", re.DOTALL)
+_MOST_CLASSES = 1024
+_LONGEST_CLASS = 200
+_classes: dict[tuple[type[Reader], int, str] | None, Pattern] = {}
 MAX_REPEAT = 4294967295
 
 # What the last part of a sequence is, for a quantifier that follows.
@@ -93,40 +99,58 @@ class Reader:
     def read(self) -> Tree:
         """Return the tree of the whole pattern."""
         source, end = self.source, len(self.source)
+        handlers = _HANDLERS
+        n_steps = 0
         while self.at < end:
-            character = source[self.at]
-            self.watch.step("the pattern")
-            match character:
-                case "\\":
-                    self.escape()
-                case "[":
-                    start = self.at
-                    self.append(character_class(self.bracket()), ATOM, 1, 1)
-                    self.watch.step("the pattern", self.at - start)
-                case "(":
-                    self.open_group()
-                case ")":
-                    self.close_group()
-                case "|":
-                    self.end_alternative()
-                    self.at += 1
-                case "*" | "+" | "?":
-                    self.quantifier()
-                case "{":
-                    if not self.counted_quantifier():
-                        self.character("{")
-                case ".":
-                    self.append(character_class(self.dot()), ATOM, 1, 1)
-                    self.at += 1
-                case "^" | "$":
-                    self.append(self.anchor(character), EDGE, 0, 0)
-                    self.at += 1
-                case _:
-                    self.plain(character)
+            n_steps += 1
+            if not n_steps & 63:
+                self.watch.step("the pattern", 64)
+            handler = handlers.get(source[self.at])
+            if handler is None:
+                self.plain(source[self.at])
+            else:
+                handler(self)
         if self.stack:
             self.error("This group is never closed.", self.frame.offset, "Add ')'.")
         self.end_alternative()
         return choice(self.frame.alternatives)
+
+    def read_class(self) -> None:
+        """Read a class; what it was found to be is remembered by its text."""
+        found = _CLASS.match(self.source, self.at)
+        key = (type(self), self.flags, found.group()) if found else None
+        pattern = _classes.get(key) if found else None
+        if pattern is not None and found:
+            self.at = found.end()
+        else:
+            start = self.at
+            pattern = character_class(self.bracket())
+            self.watch.step("the pattern", self.at - start)
+            if found and self.at == found.end() and self.at - start < _LONGEST_CLASS:
+                if len(_classes) >= _MOST_CLASSES:
+                    _classes.clear()
+                _classes[key] = pattern
+        self.append(pattern, ATOM, 1, 1)
+
+    def read_dot(self) -> None:
+        """Read ``.``."""
+        self.at += 1
+        self.append(character_class(self.dot()), ATOM, 1, 1)
+
+    def read_anchor(self) -> None:
+        """Read ``^`` or ``$``."""
+        self.append(self.anchor(self.source[self.at]), EDGE, 0, 0)
+        self.at += 1
+
+    def read_bar(self) -> None:
+        """Read ``|``."""
+        self.end_alternative()
+        self.at += 1
+
+    def read_brace(self) -> None:
+        """Read ``{``, which may stand for itself."""
+        if not self.counted_quantifier():
+            self.character("{")
 
     def append(self, tree: Tree, kind: int, least: int, most: int) -> None:
         """Add ``tree`` to the sequence; ``least`` and ``most`` are its width in characters."""
@@ -178,8 +202,10 @@ class Reader:
         frame.alternatives.append(sequence(frame.parts))
         frame.parts = []
         widths = frame.widths
-        widths[2] = min(widths[2], widths[0])
-        widths[3] = min(max(widths[3], widths[1]), MAX_REPEAT)
+        least, most = widths[0], widths[1]
+        widths[2] = min(widths[2], least)
+        if most > widths[3]:
+            widths[3] = min(MAX_REPEAT, most)
         widths[0] = widths[1] = 0
         self.last = NOTHING
 
@@ -337,3 +363,19 @@ class Reader:
 
 def _may_be_empty(tree: Tree) -> bool:
     return isinstance(tree, Node) or is_nullable(tree)
+
+
+_HANDLERS: dict[str, Callable[[Reader], None]] = {
+    "\\": lambda reader: reader.escape(),
+    "(": lambda reader: reader.open_group(),
+    "[": Reader.read_class,
+    ")": Reader.close_group,
+    "|": Reader.read_bar,
+    "*": Reader.quantifier,
+    "+": Reader.quantifier,
+    "?": Reader.quantifier,
+    "{": Reader.read_brace,
+    ".": Reader.read_dot,
+    "^": Reader.read_anchor,
+    "$": Reader.read_anchor,
+}

@@ -99,6 +99,16 @@ def test_matches_agrees_with_re(pattern: str, flags: str) -> None:
         assert spec.matches(text) == (re.fullmatch(pattern, text, letters) is not None), text
 
 
+def test_alternatives_with_conjunctions() -> None:
+    """Alternatives that are conjunctions keep their meaning, large counts among them."""
+    spec = constrain.regex(r"(?=.*\d)[a-z\d]{8,9000}|(?=.*[A-Z])(?!X)\w{4,9000}|-+")
+    for text in ("abcdefg1", "abCd", "--", "a1" * 3000):
+        assert spec.matches(text), text[:20]
+    for text in ("abcdefgh", "abcd", "XbCd", "a1", "-a", ""):
+        assert not spec.matches(text), text
+    assert spec.explain("!").expected[0] == "'-'"
+
+
 def test_a_compiled_pattern_brings_its_flags() -> None:
     """`regex` takes what `re.compile` gives."""
     spec = constrain.regex(re.compile("a.b", re.IGNORECASE | re.DOTALL))
@@ -410,7 +420,7 @@ def test_limits_can_be_given() -> None:
     with pytest.raises(LimitExceededError):
         constrain.regex("(" * 50 + ")" * 50, limits=constrain.Limits(nesting=40))
     with pytest.raises(LimitExceededError):
-        constrain.regex("(?:ab|cd){500}", limits=constrain.Limits(positions=3))
+        constrain.regex("(?:abcdef|cd[xy]z){500}", limits=constrain.Limits(positions=3))
     assert constrain.regex("a", limits=constrain.Limits(nesting=40)).limits.nesting == 40
 
 

@@ -14,7 +14,7 @@ from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.types import type_schema
 from tests.reference.json_documents import language
 
-LONGEST = 3000  # characters of a text; the slow matcher takes seconds for longer ones
+LONGEST = 1500  # characters of a text; the slow matcher takes seconds for longer ones
 REFUSED = {"patternProperties", "dependentRequired", "uniqueItems", "propertyNames", "not"}
 
 

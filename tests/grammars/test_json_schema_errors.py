@@ -61,7 +61,6 @@ def build(schema: Any, limits: Limits | None = None, **options: Any) -> SchemaGr
         ({"$defs": {"a": {"allOf": [{"$ref": "#"}]}}, "$ref": "#/$defs/a"}, "#/$defs/a/allOf/0/$ref", "back"),
         ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "#/anyOf/0/$ref", "back"),
         ({"properties": {"a": {"$ref": "b"}, "c": "no schema"}}, "#/properties/a/$ref", "no schema stands"),
-        ({"$ref": "http://["}, "#/$ref", "no URI reference"),
         ([], "#", "expected a schema"),
         (None, "#", "expected a schema"),
     ],

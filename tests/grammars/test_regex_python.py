@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import time
-import warnings
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from constrain.grammars.regex.parse import parse_regex
 from tests.reference.patterns import matches
 from tests.strategies import fixed
 
-warnings.filterwarnings("ignore", category=FutureWarning)
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
 LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 # Patterns people write, each with members to mutate.
@@ -80,6 +79,8 @@ CORPUS: list[tuple[str, list[str]]] = [
     (r"x{2,3}{a}|y{ 1}|z{}", ["xx{a}", "y{ 1}", "z{}"]),
     (r"(?>a+)b|(?>ab|a)c", ["aab", "abc", "ac"]),
     (r"(?:ab)*+c|\d{2,3}+4", ["ababc", "1234"]),
+    (r"(?:(?!ab)[abc]){2,20}", ["bacc", "accacb"]),
+    (r"x(?:(?<!ab)[abc]){9,12}y", ["xaacbbbacbbby"]),
     (r"\A(?:\d\Z|\w\B-)+-?", ["7", "a--"]),
     ("", [""]),
 ]
@@ -259,6 +260,16 @@ def test_any_sequence_of_pieces_is_judged_as_re_judges_it(parts: list[str], flag
             r"\b?",
             r"\A{2}",
             "(?:^)*",
+            *(
+                "(?<!a)*+b",
+                "(?<!b)++a",
+                r"(?:\ba*+)*+",
+                r"(?=\w*+){2,}+a",
+                "(?:){2,}+a",
+                "(?>|a)b",
+                "(?>a|)b",
+            ),
+            *("(?>a??)b", "(?>a*?)ab", "(?>a?|b)ab"),
         ),
         *(
             "(?=a)*a",
@@ -489,8 +500,9 @@ def test_nothing_but_surrogates_is_the_empty_class() -> None:
         r"\w" * 2000,
         r"(?i)" + "straße" * 500,
         r"(?!x)[a-z]{3,9000}(?<!y)",
+        "(?:(?!foo).){1,9000}",
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_large_patterns_are_read_fast(pattern: str) -> None:
     """Depth, length and counts cost time in proportion, and never the interpreter's stack."""

@@ -89,19 +89,27 @@ def test_forced_tokens_are_accepted(name: str) -> None:
             assert fork.accept_token(token_id)
 
 
-def test_forced_tokens_are_the_tokenizers_own() -> None:
-    """Where a whole text is forced, its forced tokens are a first part of the tokenizer's own for it."""
+def test_forced_text_keeps_the_tokenizers_own_tokens() -> None:
+    """Where a whole text is forced, it is found whole, and the tokenizer's own tokens for it are allowed."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     file = tokenizer_file("llama3_1")
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), eos_token="<|eot_id|>")
     vocabulary = constrain.Vocabulary.from_transformers(tokenizer)
     for text in ('{"customer_identifier": "', "Übergrößenträger, naïve 日本語", "    return value + 10"):
-        compiled = constrain.compile(
-            constrain.choice([text + "end A", text + "other"]), vocabulary, cache=False
-        )
-        matcher = compiled.matcher()
-        assert matcher.find_jump_forward_string() == text
-        forced = matcher.forced_tokens()
-        whole = tokenizer.encode(text + "end A", add_special_tokens=False)
-        assert forced == whole[: len(forced)]
-        assert len(forced) >= len(tokenizer.encode(text, add_special_tokens=False)) // 2
+        endings = ("end A", "other")
+        spec = constrain.choice([text + ending for ending in endings])
+        compiled = constrain.compile(spec, vocabulary, cache=False)
+        assert compiled.matcher().find_jump_forward_string() == text
+        for ending in endings:
+            matcher = matcher_after(compiled, tokenizer.encode(text + ending, add_special_tokens=False))
+            assert matcher.is_accepting()
+
+
+def test_forced_tokens_without_alternatives() -> None:
+    """Where no other token spells a part of the text, all its tokens are forced, up to the first choice."""
+    tokens = TokenList((b"abc", b"de", b"d", b"ef", b"x", b"y", None), (6,))
+    pattern = ir.Concatenation((ir.Literal(b"abcabc"), ir.Alternation((ir.Literal(b"x"), ir.Literal(b"y")))))
+    compiled = compile_grammar(ir.pattern_grammar(pattern), tokens)
+    assert compiled.matcher().forced_tokens() == [0, 0]
+    pattern = ir.Alternation((ir.Literal(b"abcdef"), ir.Literal(b"abcdea")))
+    assert compile_grammar(ir.pattern_grammar(pattern), tokens).matcher().forced_tokens() == [0, 2, 3]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from constrain.grammars import ir
 from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
 from constrain.grammars.limits import Limits, Watch
-from constrain.tokenizer_index import byte_automaton, word_list
+from constrain.tokenizer_index import byte_automaton, lexeme, word_list
 from constrain.tokenizer_index.network import Network, build_network
 from tests import strategies
 from tests.reference import patterns
@@ -28,9 +28,9 @@ LETTER = ir.CharacterClass(((0x61, 0x62),))
 def unroll(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Build with repeats counted wherever they can be, and as they are built by default."""
     monkeypatch.setattr(byte_automaton, "UNROLL_POSITIONS", request.param)
-    byte_automaton.clear_cache()
+    lexeme.clear_cache()
     yield request.param
-    byte_automaton.clear_cache()
+    lexeme.clear_cache()
 
 
 def build(pattern: ir.Pattern, limits: Limits | None = None) -> Network:
@@ -143,9 +143,9 @@ def test_counts_agree_with_derivatives(pattern: ir.Pattern, threshold: int) -> N
     """With repeats counted wherever they can be, all words of up to seven letters are judged rightly."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(byte_automaton, "UNROLL_POSITIONS", threshold)
-        byte_automaton.clear_cache()
+        lexeme.clear_cache()
         check(pattern, b"ab", 7)
-    byte_automaton.clear_cache()
+    lexeme.clear_cache()
 
 
 @strategies.fixed(150)
@@ -394,7 +394,7 @@ def test_ten_thousand_words() -> None:
 
 def test_fragments_are_remembered_only_while_equal() -> None:
     """The memory of fragments gives one pattern's automaton to no other pattern."""
-    byte_automaton.clear_cache()
+    lexeme.clear_cache()
     for k in range(5000):
         low = 97 + k % 20
         network = build(concatenation(ir.ByteClass(((low, low + k % 3),)), ir.Repeat(A, 1, None)))

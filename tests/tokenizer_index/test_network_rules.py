@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from constrain.grammars import ir
 from constrain.grammars.errors import EmptyLanguageError, LimitExceededError, SpecError
 from constrain.grammars.limits import Limits, Watch
-from constrain.tokenizer_index import byte_automaton, long_runs, rule_graphs, state_sets, transition_network
+from constrain.tokenizer_index import (
+    byte_automaton,
+    lexeme,
+    long_runs,
+    rule_graphs,
+    state_sets,
+    transition_network,
+)
 from constrain.tokenizer_index.network import Network, build_network
 from tests import strategies
 from tests.reference.grammar import ReferenceGrammar, words
@@ -93,7 +100,7 @@ def _set_cuts(patch: pytest.MonkeyPatch, how: str) -> None:
 @given(grammar=strategies.grammars(greedy=True))
 def test_any_grammar_agrees_with_the_reference(grammar: ir.Grammar, how: str) -> None:
     """Random grammars, also with greedy terminals and ignored text, have the same short texts."""
-    byte_automaton.clear_cache()
+    lexeme.clear_cache()
     reference = ReferenceGrammar(grammar)
     with pytest.MonkeyPatch.context() as patch:
         _set_cuts(patch, how)
@@ -102,7 +109,7 @@ def test_any_grammar_agrees_with_the_reference(grammar: ir.Grammar, how: str) ->
         except EmptyLanguageError:
             assert reference.is_empty
             return
-    byte_automaton.clear_cache()
+    lexeme.clear_cache()
     alphabet = b'ab (,"'
     assert sorted(NetworkWalk(network).members(alphabet, 4)) == sorted(reference.members(alphabet, 4))
 
