@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -221,10 +222,10 @@ class _Scratch:
 
     __slots__ = ("address", "arrays", "pairs")
 
-    def __init__(self, index: VocabularyIndex) -> None:
-        n = index.n_nodes
+    def __init__(self, n_nodes: int, longest: int) -> None:
+        n = n_nodes
         self.arrays: dict[int, NDArray[Any]] = {
-            k.X_STACK: np.zeros(index.max_token_length + 2, np.int64),
+            k.X_STACK: np.zeros(longest + 2, np.int64),
             k.X_EXITS: np.empty(n + 1, np.int64),
             k.X_MERGE: np.empty(n + 1, np.int64),
             k.X_TOKENS: np.empty(n + 1, np.int32),
@@ -241,10 +242,13 @@ class _Scratch:
 
 
 class _Shared:
-    """What all arenas of one vocabulary index share: addresses of its arrays, and scratch."""
+    """What all arenas of one vocabulary index share: addresses of its arrays, and scratch.
+
+    Does not keep the index alive; the arenas do.
+    """
 
     def __init__(self, index: VocabularyIndex) -> None:
-        self.index = index
+        self._n_nodes, self._longest = index.n_nodes, index.max_token_length
         arrays: dict[int, NDArray[Any]] = {
             k.NODES: index.nodes,
             k.NODE_TOKEN: index.node_token,
@@ -269,7 +273,7 @@ class _Shared:
         try:
             return self._scratch.pop()
         except IndexError:
-            return _Scratch(self.index)
+            return _Scratch(self._n_nodes, self._longest)
 
     def give_back(self, scratch: _Scratch) -> None:
         """Return scratch for others to use."""
@@ -278,14 +282,14 @@ class _Shared:
 
 
 _shared_lock = threading.Lock()
-_shared: dict[int, _Shared] = {}
+_shared: weakref.WeakKeyDictionary[VocabularyIndex, _Shared] = weakref.WeakKeyDictionary()
 
 
 def _shared_of(index: VocabularyIndex) -> _Shared:
     with _shared_lock:
-        found = _shared.get(id(index))
+        found = _shared.get(index)
         if found is None:
-            found = _shared[id(index)] = _Shared(index)
+            found = _shared[index] = _Shared(index)
         return found
 
 

@@ -255,9 +255,11 @@ class RuleGraphs:
             for i in ends:
                 self.skip(state[i], target)
         for before, reference, after in machine.edges:
+            begin = state[before]
             if reference is None:
-                self.skip(state[before], state[after])
+                self.skip(begin, state[after])
+            elif isinstance(reference, TerminalReference) and 0 <= reference.index < self._n_terminals:
+                edges[begin].append((reference.index, state[after]))
             else:
-                begin = state[before]
                 edges[begin].append((self._symbol(reference, rule, begin), state[after]))
         self._watch.step("a state machine", 1 + len(machine.edges))

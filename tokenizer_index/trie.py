@@ -55,7 +55,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class VocabularyIndex:
     """Arrays of one vocabulary, shared by all compiled specs and threads; never changed.
 
