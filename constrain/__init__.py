@@ -75,7 +75,7 @@ _HOME = {
     "regex": "constrain.spec",
     "stream": "constrain.generation",
 }
-__all__ = sorted(_HOME)
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> object:

@@ -86,9 +86,7 @@ class UnsupportedFeatureError(SpecError):
         offset: int | None = None,
         reason: str = "is not supported",
     ) -> None:
-        super().__init__(
-            f"{feature!r} {reason}.", source=source, offset=offset, pointer=pointer, hint=hint
-        )
+        super().__init__(f"{feature!r} {reason}.", source=source, offset=offset, pointer=pointer, hint=hint)
         self.feature = feature
         self.reason = reason
 

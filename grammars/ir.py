@@ -211,9 +211,7 @@ class StateMachine:
     edges: tuple[tuple[int, TerminalReference | RuleReference | None, int], ...]
 
 
-Expression: TypeAlias = (
-    TerminalReference | RuleReference | Sequence | Choice | Repetition | StateMachine
-)
+Expression: TypeAlias = TerminalReference | RuleReference | Sequence | Choice | Repetition | StateMachine
 
 
 @dataclass(frozen=True, slots=True)
