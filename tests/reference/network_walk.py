@@ -169,14 +169,13 @@ class NetworkWalk:
     def _terminals(self, kernel: Kernel) -> set[int]:
         return {symbol for dot, _ in self._closure(kernel) for symbol, _ in self._terminal_edges(dot)}
 
-    def _is_complete(self, branch: Branch) -> bool:
+    def _is_complete(self, kernel: Kernel) -> bool:
         n = self.network
-        if branch.phase == "start" or (branch.phase == "ignored" and branch.kernel == self._first()):
-            # Nothing but ignored text was read.
-            return n.start_nullable
+        if n.start_nullable and not kernel.isdisjoint(self._first()):
+            return True  # the item before the whole text is still there: nothing was read but ignored text
         return any(
             origin is None and n.rule_of[dot] == 0 and n.is_final[dot]
-            for dot, origin in self._closure(branch.kernel)
+            for dot, origin in self._closure(kernel)
         )
 
     def _first(self) -> Kernel:
@@ -188,11 +187,13 @@ class NetworkWalk:
         n = self.network
         allowed = {"start": n.ignored_leading, "lexeme": True, "ignored": n.ignored_consecutive}
         goes_on = bool(self._terminals(branch.kernel))
-        return allowed[branch.phase] and (goes_on or (n.ignored_trailing and self._is_complete(branch)))
+        return allowed[branch.phase] and (
+            goes_on or (n.ignored_trailing and self._is_complete(branch.kernel))
+        )
 
     def _may_end(self, place: frozenset[Branch]) -> bool:
         return any(
-            self._is_complete(branch) and (branch.phase != "ignored" or self.network.ignored_trailing)
+            self._is_complete(branch.kernel) and (branch.phase != "ignored" or self.network.ignored_trailing)
             for branch in place
         )
 
