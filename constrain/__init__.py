@@ -75,7 +75,7 @@ _HOME = {
     "regex": "constrain.spec",
     "stream": "constrain.generation",
 }
-__all__ = [*_HOME]  # noqa: PLE0605 (one list of names is enough)
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> object:

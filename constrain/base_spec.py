@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from constrain.combine import concatenation, union
 from constrain.errors import LimitExceededError
 from constrain.explanation import Explanation, explain_failure, place_explanation
-from constrain.grammars.ir import EMPTY_LANGUAGE, Grammar
+from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
 from constrain.grammars.limits import Limits, Watch
+from constrain.grammars.regex.build import is_nullable
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
 
@@ -298,7 +299,9 @@ class Spec:
         except EmptyTerminals as found:
             terminals = list(self.grammar.terminals)
             for t in found.terminals:
-                terminals[t] = replace(terminals[t], pattern=EMPTY_LANGUAGE)
+                # A lexeme is never empty, so "no member" says nothing of the empty text.
+                left = EMPTY_STRING if is_nullable(terminals[t].pattern) else EMPTY_LANGUAGE
+                terminals[t] = replace(terminals[t], pattern=left)
             grammar = replace(self.grammar, terminals=tuple(terminals))
             object.__setattr__(self, "network", build_network(grammar, Watch(self.limits)))
         return make(self.network)

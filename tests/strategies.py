@@ -175,8 +175,8 @@ def _expressions(n_terminals: int, rules: tuple[str, ...]) -> st.SearchStrategy[
 def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     """Small grammars: left recursion, nullable and unproductive rules, ambiguity, ignored text.
 
-    The language may be empty. With ``greedy`` some terminals are greedy, so that a text the lexer
-    can go on reading may have no completion.
+    The language may be empty. Rules don't use ignored text that may not repeat. With ``greedy`` some
+    terminals are greedy, so that a text the lexer can go on reading may have no completion.
     """
     patterns = draw(st.lists(_terminal_patterns(), min_size=1, max_size=4))
     blank = draw(st.booleans())
@@ -191,13 +191,12 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
         )
         for i, pattern in enumerate(patterns)
     )
-    rules = _RULES[: draw(st.integers(1, len(_RULES)))]
-    bodies = _expressions(len(terminals), rules)
     ignored = ir.Ignored()
     if blank:
-        ignored = ir.Ignored(
-            (len(terminals) - 1,), draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-        )
+        leading, trailing, consecutive = (draw(st.booleans()) for _ in range(3))
+        ignored = ir.Ignored((len(terminals) - 1,), leading, trailing, consecutive)
+    rules = _RULES[: draw(st.integers(1, len(_RULES)))]
+    bodies = _expressions(len(terminals) - (blank and not ignored.consecutive), rules)
     return ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
 
 

@@ -25,7 +25,7 @@ from constrain.tokenizer_index.arena import Arena
 INFINITE = k.INFINITE
 
 _MEMOS = {k.VALUE_COST: (3, 256), k.AFTER_RULE: (2, 256), k.AFTER_TERMINAL: (2, 256), k.SEEN: (2, 512)}
-_BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64}
+_BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64, k.RUNS: 0}
 
 
 class Costs:

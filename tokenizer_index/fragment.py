@@ -142,13 +142,29 @@ def literal_fragment(data: bytes) -> Fragment:
 
 
 class _Rows:
-    """Edges of a draft's states with empty edges removed; states are the draft's."""
+    """Edges of a draft's states with empty edges removed.
+
+    Attributes
+    ----------
+    order : list of int
+        The draft's states that became positions, in order of discovery.
+    """
 
     def __init__(self, draft: Draft, final: int) -> None:
         self.draft = draft
         self.final = final
+        self.order: list[int] = []
+        self._index: dict[int, int] = {}
+        # Where an edge to a state of the draft leads: positions and actions.
         self._arrivals: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._plain = not draft.hubs
+
+    def position(self, state: int) -> int:
+        """Return the position of a state of the draft, a new one if it has none."""
+        i = self._index.get(state)
+        if i is None:
+            i = self._index[state] = len(self.order)
+            self.order.append(state)
+        return i
 
     def closure(self, seeds: Iterable[int]) -> list[int]:
         """Return the states reached from ``seeds`` by empty edges; hubs among them are entered anew."""
@@ -174,21 +190,19 @@ class _Rows:
             state, steps = targets[0], steps + 1
         return state
 
-    def arrivals(self, state: int) -> tuple[tuple[int, int], ...]:
-        """Return where an edge to ``state`` leads: pairs (state, action)."""
-        known = self._arrivals.get(state)
-        if known is None:
-            draft, goal = self.draft, self.forward(state)
-            if goal in draft.ends:
-                known = ((draft.ends[goal], INC),)
-            elif goal in draft.hubs:
-                known = ((goal, 0),)
-            else:
-                known = ((goal, KEEP),)
-                if goal in draft.empty and draft.ends:
-                    known += tuple((draft.ends[s], INC) for s in self.closure([goal]) if s in draft.ends)
-            self._arrivals[state] = known
-        return known
+    def _arrive(self, state: int) -> tuple[tuple[int, int], ...]:
+        draft, goal = self.draft, self.forward(state)
+        if goal in draft.ends:
+            arrivals = ((self.position(draft.ends[goal]), INC),)
+        elif goal in draft.hubs:
+            arrivals = ((self.position(goal), 0),)
+        else:
+            arrivals = ((self.position(goal), KEEP),)
+            if draft.ends and goal in draft.empty:
+                ends = [draft.ends[s] for s in self.closure([goal]) if s in draft.ends]
+                arrivals += tuple([(self.position(hub), INC) for hub in ends])
+        self._arrivals[state] = arrivals
+        return arrivals
 
     def row(self, state: int) -> tuple[list[Edge], bool]:
         """Return the edges of ``state`` and whether a match may end there."""
@@ -202,8 +216,8 @@ class _Rows:
         arrivals = self._arrivals
         row: list[Edge] = []
         for low, high, target in self.draft.edges[state]:
-            for goal, action in arrivals.get(target) or self.arrivals(target):
-                row.append((low, high, goal, guard, action))
+            for position, action in arrivals.get(target) or self._arrive(target):
+                row.append((low, high, position, guard, action))
         return row
 
     def _row_of(self, states: list[int], guard: int) -> tuple[list[Edge], bool]:
@@ -248,43 +262,27 @@ def finish(draft: Draft, start: int, final: int, watch: Watch, place: str) -> Fr
         fresh = draft.state()
         draft.empty[fresh] = [start]
         start = fresh
-    order, edges, accepts = _explore(rows, start, nullable, watch, place)
-    distance = _distances(edges, accepts)
-    if distance[0] < 0:
-        return empty_fragment(nullable=nullable)
-    order, edges, accepts, distance = _trim(order, edges, accepts, distance)
-    return _flatten(draft, order, edges, accepts, distance, nullable)
-
-
-def _explore(
-    rows: _Rows, start: int, nullable: bool, watch: Watch, place: str
-) -> tuple[list[int], list[list[Edge]], list[bool]]:
-    """Return the states reachable from ``start``, their edges (targets are indices), and which accept."""
-    index = {start: 0}
-    order = [start]
+    rows.position(start)
     edges: list[list[Edge]] = []
     accepts: list[bool] = []
     n_edges = 0
-    for state in order:  # grows while it is read
+    for state in rows.order:  # grows while it is read
         row, accept = rows.row(state)
-        renumbered: list[Edge] = []
-        for low, high, target, guard, action in row:
-            i = index.get(target)
-            if i is None:
-                i = index[target] = len(order)
-                order.append(target)
-            renumbered.append((low, high, i, guard, action))
-        if len(renumbered) > 1:
-            renumbered = sorted(set(renumbered))
-        edges.append(renumbered)
+        edges.append(sorted(set(row)) if len(row) > 1 else row)
         accepts.append(accept)
-        n_edges += len(renumbered)
+        n_edges += len(row)
         watch.step(place, 1 + len(row))
         # Runs of optional parts have quadratically many edges.
-        watch.at_most("positions", max(len(order), n_edges // _EDGES), place)
+        if n_edges > _EDGES * watch.limits.positions:
+            watch.at_most("positions", n_edges // _EDGES, place)
     if nullable:
         accepts[0] = False
-    return order, edges, accepts
+    watch.at_most("positions", len(edges), place)
+    distance = _distances(edges, accepts)
+    if distance[0] < 0:
+        return empty_fragment(nullable=nullable)
+    order, edges, accepts, distance = _trim(rows.order, edges, accepts, distance)
+    return _flatten(draft, order, edges, accepts, distance, nullable)
 
 
 def _distances(edges: list[list[Edge]], accepts: list[bool]) -> list[int]:
@@ -330,7 +328,7 @@ def _flatten(
     distance: list[int],
     nullable: bool,
 ) -> Fragment:
-    flat = [edge for row in edges for edge in row]
+    flat = list(chain.from_iterable(edges))
     hubs, hub_of = draft.hubs, draft.hub_of
     positions = array("i")
     for state, row, accept, d in zip(order, edges, accepts, distance, strict=True):

@@ -46,6 +46,7 @@ from constrain.tokenizer_index.layout import (
     ACCEPT,
     AFTER_RULE,
     AFTER_TERMINAL,
+    ALL_CHARACTERS,
     BEAM,
     BUCKET_MAX,
     BUF_ACCEPT,
@@ -140,6 +141,7 @@ from constrain.tokenizer_index.layout import (
     MASKS,
     MAY_END,
     N_TABLES,
+    NEAR,
     NODE_TOKEN,
     NODES,
     OP_ACCEPTING,
@@ -170,6 +172,7 @@ from constrain.tokenizer_index.layout import (
     P_POOL,
     PARENT,
     PATH,
+    PATIENCE,
     POSITION_TERMINAL,
     PRIORITY,
     PT_OFF,
@@ -185,6 +188,8 @@ from constrain.tokenizer_index.layout import (
     RULE_SYMBOL,
     RULE_TARGET,
     RUN_KEY,
+    RUN_SPAN,
+    RUNS,
     S_BEST,
     S_BEST_NODE,
     S_BEST_TOKEN,
@@ -3293,11 +3298,11 @@ def _walk_lexer(h, l):
             n = _note(h, q2, q2, token, stamp, n)
             if n < 0:
                 return n
-        covered = top + 1 if is_loop else covered + 1
+        covered = ALL_CHARACTERS if is_loop else covered + 1
         q = q2
     last = -1
     for k in range(_header(h, S_TRIES)):
-        if k > 0 and (covered > top or _get64(most, k - 1) <= covered):
+        if k > 0 and _get64(most, k - 1) <= covered:
             continue
         i = _get64(base, k)
         end = i + _get64(size, k)
@@ -3417,10 +3422,62 @@ def _singleton(h, value):
 
 
 @_far
-def _long_run(h, x):
-    """Return how many rounds of the counted repeat with hub ``x`` one token can add, far from its limits.
+def _run_table(h, x):
+    """Return where RUNS says how tokens add rounds to the counted repeat with hub ``x``.
 
-    0 if there is no such token. Remembered, with the token, among the costs under a key of its own.
+    Three rows of ``RUN_SPAN + 1``: a token that adds ``j`` rounds at once or -1; fewest tokens that add ``y``
+    rounds together; the rounds that the first of these adds. Item 0 of the first row: most rounds of one token.
+    """
+    key = RUN_KEY | x
+    memo = _view(h, VALUE_COST)
+    s = _slot(memo, 3, key)
+    if _get64(memo, 3 * s) == key:
+        return _get64(memo, 3 * s + 1)
+    l = _singleton(h, x)
+    if l < 0:
+        return l
+    n = _walk_lexer(h, l)
+    if n < 0:
+        return n
+    size = RUN_SPAN + 1
+    o = _header(h, USED + RUNS)
+    r = _room(h, RUNS, o + 3 * size)
+    if r < 0:
+        return r
+    runs = _view(h, RUNS)
+    for y in range(size):
+        _put64(runs, o + y, -1)
+        _put64(runs, o + size + y, 0 if y == 0 else INFINITE)
+        _put64(runs, o + 2 * size + y, 0)
+    walk = _view(h, BUF_WALK)
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    longest = 0
+    for i in range(n):
+        l1 = _get64(walk, 2 * i)
+        for q in range(_get64(off, l1), _get64(off, l1 + 1)):
+            v = _get64(pool, q)
+            j = v >> 32
+            if v & LOW32 == x and 1 <= j < size:
+                _put64(runs, o + j, _get64(walk, 2 * i + 1))
+                longest = max(longest, j)
+    for y in range(1, size):
+        for j in range(1, min(y, longest) + 1):
+            c = _get64(runs, o + size + y - j) + 1
+            if _get64(runs, o + j) >= 0 and c <= _get64(runs, o + size + y):
+                _put64(runs, o + size + y, c)
+                _put64(runs, o + 2 * size + y, j)
+    _put64(runs, o, longest)
+    _set_header(h, USED + RUNS, o + 3 * size)
+    r = _store_value(h, key, o, -1)
+    return r if r < 0 else o
+
+
+@_far
+def _round_end(h, x):
+    """Return the hub, as a value, that one token reaches from position ``x`` inside a counted repeat of far limits.
+
+    DEAD if there is no such token. Remembered, with the token, among the costs under a key of its own.
     """
     key = RUN_KEY | x
     memo = _view(h, VALUE_COST)
@@ -3436,36 +3493,58 @@ def _long_run(h, x):
     walk = _view(h, BUF_WALK)
     off = _view(h, L_OFF)
     pool = _view(h, L_POOL)
-    best = 0
+    is_hub = _view(h, IS_HUB)
+    end = DEAD
     token = -1
     for i in range(n):
         l1 = _get64(walk, 2 * i)
-        for j in range(_get64(off, l1), _get64(off, l1 + 1)):
-            v = _get64(pool, j)
-            if v & LOW32 == x and v >> 32 > best:
-                best = v >> 32
+        for q in range(_get64(off, l1), _get64(off, l1 + 1)):
+            v = _get64(pool, q)
+            if v >> 32 > 0 and _get32(is_hub, v & LOW32) != 0 and (end < 0 or v < end):
+                end = v
                 token = _get64(walk, 2 * i + 1)
-    r = _store_value(h, key, best, token)
-    return r if r < 0 else best
+    r = _store_value(h, key, end, token)
+    return r if r < 0 else end
 
 
 @_kernel
-def _far_steps(h, value):
-    """Return (steps, rounds each): so often the longest run may be taken from a hub far from its limits.
+def _run_ahead(h, value):
+    """Return (tokens, value they lead to, first token) from a counted position far below its least count.
 
-    (0, 0) where the value is no such hub. All these steps take the same token, so the cost falls by one with
-    each, and no search has to visit every count.
+    From a hub the way leads to NEAR below the count, from other positions to a hub. No search has to visit all
+    counts on the way: wherever these tokens stop, what is left of them leads to the same value. (0, ...) where
+    there is no such way.
     """
     x = value & LOW32
-    if x >= _header(h, S_POSITIONS) or _get32(_view(h, IS_HUB), x) == 0:
-        return 0, 0
-    far = _get32(_view(h, COUNT_MIN), x) - (value >> 32) - _header(h, S_LONGEST)
-    if far <= 1:
-        return 0, 0
-    run = _long_run(h, x)
-    if run <= 0:
-        return run, 0
-    return (far - 1) // run, run
+    if x >= _header(h, S_POSITIONS):
+        return 0, 0, -1
+    rounds = _get32(_view(h, COUNT_MIN), x) - (value >> 32) - NEAR
+    if rounds <= 0:
+        return 0, 0, -1
+    if _get32(_view(h, IS_HUB), x) == 0:
+        if rounds <= _header(h, S_LONGEST):
+            return 0, 0, -1
+        end = _round_end(h, x)
+        if end < 0:
+            return min(end, 0) if end <= GROW else 0, 0, -1
+        return 1, (value & ~LOW32) + end, _value_token(h, RUN_KEY | x)
+    o = _run_table(h, x)
+    if o < 0:
+        return o, 0, -1
+    runs = _view(h, RUNS)
+    longest = _get64(runs, o)
+    if longest <= 0:
+        return 0, 0, -1
+    long_steps = 0
+    j = longest
+    if rounds > RUN_SPAN:
+        long_steps = (rounds - RUN_SPAN + longest - 1) // longest
+    else:
+        j = _get64(runs, o + 2 * (RUN_SPAN + 1) + rounds)
+    steps = long_steps + _get64(runs, o + RUN_SPAN + 1 + rounds - long_steps * longest)
+    if steps >= INFINITE:
+        return 0, 0, -1
+    return steps, value + (rounds << 32), _get64(runs, o + j)
 
 
 @_kernel
@@ -3520,7 +3599,7 @@ def _expand_value(h, n, pick, kind):
     nodes = _view(h, BUF_NODE)
     v = _get64(nodes, 5 * pick)
     cost = _get64(nodes, 5 * pick + 1) + 1
-    steps, run = _far_steps(h, v)
+    steps, w, token = _run_ahead(h, v)
     if steps < 0:
         return steps
     if steps > 0 and kind == 1:
@@ -3530,8 +3609,11 @@ def _expand_value(h, n, pick, kind):
         _set_header(h, S_FLOOR, min(_header(h, S_FLOOR), floor))
         return n
     if steps > 0:
-        token = _value_token(h, RUN_KEY | (v & LOW32))
-        return _add_node(h, n, v + ((steps * run) << 32), cost - 1 + steps, pick, token)
+        known = _known_value(h, w, 0)
+        if known < 0:
+            return _add_node(h, n, w, cost - 1 + steps, pick, token)
+        _meet(h, cost - 1 + steps + known, pick, token)
+        return n
     l = _singleton(h, v)
     if l < 0:
         return l
@@ -3600,9 +3682,10 @@ def _pick_node(h, first, n, level, is_full, is_wide):
 def _plain_cost(h, value, kind):
     """`_value_cost` of a value that is not an element of one positive literal: a search over values.
 
-    It goes by levels of rising cost. A level expands the ``BEAM`` nodes nearest to acceptance; others are
-    dropped until nothing else is left (kind 0), or count as if one more token finished them (kind 1). Of kind
-    0 each value on the way found gets its cost, so that costs fall by one along it.
+    It goes by levels of rising cost. A level expands the ``BEAM`` nodes nearest to acceptance (twice as many of
+    kind 1), only one once ``PATIENCE`` nodes are expanded; others are dropped until nothing else is left (kind
+    0), or count as if one more token finished them (kind 1). Of kind 0 each value on the way found gets its
+    cost, so that costs fall by one along it.
     """
     known = _known_value(h, value, kind)
     if known >= 0:
@@ -3619,6 +3702,7 @@ def _plain_cost(h, value, kind):
     _set_header(h, S_FLOOR, INFINITE)
     is_wide = False
     first = 0
+    n_done = 0
     while True:
         level = INFINITE
         while first < n and _get64(nodes, 5 * first + 4) != 0:
@@ -3639,12 +3723,19 @@ def _plain_cost(h, value, kind):
             continue
         if _header(h, S_BEST) <= level + 1 or (kind == 1 and floor <= level + 1):
             break
+        if n_done >= PATIENCE and kind == 1:
+            _set_header(h, S_FLOOR, min(floor, level + 1))
+            break
+        if n_done >= PATIENCE and _header(h, S_BEST) < INFINITE:
+            break
+        beam = BEAM * (1 + kind) if n_done < PATIENCE else 1
         n_here = 0
         while True:
-            pick = _pick_node(h, first, n, level, not is_wide and n_here == BEAM, is_wide)
+            pick = _pick_node(h, first, n, level, not is_wide and n_here >= beam, is_wide)
             if pick < 0:
                 break
             n_here += 1
+            n_done += 1
             _put64(nodes, 5 * pick + 4, 1)
             r = _work(h, 20)
             if r == 0:
@@ -4111,6 +4202,20 @@ def _after_terminal(h, p, t, kind):
 
 
 @_kernel
+def _is_accepted(h, l, t):
+    """1 if the lexer state ``l`` accepts terminal ``t``, 0 if not or if others come first."""
+    a = _get32(_view(h, L_ATTR), l * L_STRIDE + L_ACC)
+    if a < 0:
+        return 0
+    off = _view(h, A_OFF)
+    pool = _view(h, A_POOL)
+    for k in range(_get64(off, a), _get64(off, a + 1)):
+        if _get64(pool, k) == t:
+            return 1
+    return 0
+
+
+@_kernel
 def _configuration_cost(h, p, l, kind, best):
     """Lower ``best`` to the cost of configuration ``(p, l)``; S_WAY: the token that begins the way.
 
@@ -4142,6 +4247,8 @@ def _configuration_cost(h, p, l, kind, best):
                 u = min(_get64(gaps, 2 * t), 1 + _get64(gaps, 2 * t + 1))
             else:
                 u += _get64(gaps, 2 * t + 1)
+        elif u == 0 and _header(h, S_IS_PROVEN) == 0 and _is_accepted(h, l, t) == 0:
+            continue
         if u + rest < best:
             best = u + rest
             if kind == 0:
@@ -4313,11 +4420,11 @@ def _walk_states(h, d):
             n = _note(h, STATE_KEY | q2, q2, token, stamp, n)
             if n < 0:
                 return n
-        covered = top + 1 if is_loop else covered + 1
+        covered = ALL_CHARACTERS if is_loop else covered + 1
         q = q2
     last = -1
     for k in range(_header(h, S_TRIES)):
-        if k > 0 and (covered > top or _get64(most, k - 1) <= covered):
+        if k > 0 and _get64(most, k - 1) <= covered:
             continue
         i = _get64(base, k)
         end = i + _get64(size, k)
@@ -4379,13 +4486,174 @@ def _expand(h, d, is_full):
     return n
 
 
+@_kernel
+def _least_count(h, v):
+    """Return a counted value whose least count is met with the least such count; others as they are."""
+    x = v & LOW32
+    least = _get32(_view(h, COUNT_MIN), x)
+    return v if v >> 32 <= least else (least << 32) | x
+
+
+@_kernel
+def _highest_count(h, v):
+    """Return a counted value whose least count is met with the highest count that goes on from it."""
+    x = v & LOW32
+    most = _get32(_view(h, COUNT_MAX), x)
+    if most < 0 or v >> 32 < _get32(_view(h, COUNT_MIN), x):
+        return v
+    return (max(v >> 32, most - 1 + _get32(_view(h, IS_HUB), x)) << 32) | x
+
+
 @_far
-def _largest_after(h, d):
-    """Return the largest cost one token away from ``d``, 0 if nothing is; remembered."""
+def _with_least_counts(h, l):
+    """Return lexer state ``l`` with `_least_count` of all its values."""
+    off = _view(h, L_OFF)
+    pool = _view(h, L_POOL)
+    positions = _header(h, S_POSITIONS)
+    first = _get64(off, l)
+    n = _get64(off, l + 1) - first
+    is_changed = False
+    for i in range(n):
+        v = _get64(pool, first + i)
+        lone = _lone_literal(h, v)
+        if lone >= 0:
+            w = _with_least_counts(h, lone)
+            if w < 0:
+                return w
+            is_changed = is_changed or w != lone
+        elif v & LOW32 < positions:
+            is_changed = is_changed or _least_count(h, v) != v
+    if not is_changed:
+        return l
+    r = _room(h, BUF_LEXER, n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_LEXER)
+    # The call below uses the buffer for literals: these are interned by now, so it only looks them up.
+    for i in range(n):
+        v = _get64(pool, first + i)
+        lone = _lone_literal(h, v)
+        if lone >= 0:
+            w = _with_least_counts(h, lone)
+            if w < 0:
+                return w
+            e = _get64(_view(h, EL_POOL), _get64(_view(h, EL_OFF), (v & LOW32) - positions))
+            w = _make_element(h, e, w << 1)
+            if w < 0:
+                return w
+            v = positions + w
+        elif v & LOW32 < positions:
+            v = _least_count(h, v)
+        _put64(buf, i, v)
+    return _lexer_intern(h, BUF_LEXER, n)
+
+
+@_far
+def _ceiling(h, d):
+    """Return a cost that matcher state ``d`` doesn't exceed, nor do those like it with higher counts.
+
+    With a higher count some ways may be missing, so the dearest of all counts, each with its highest count.
+    """
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    l_off = _view(h, L_OFF)
+    l_pool = _view(h, L_POOL)
+    positions = _header(h, S_POSITIONS)
+    most = 0
+    for i in range(_get64(off, d), _get64(off, d + 1)):
+        p = _get64(pool, i) >> 32
+        l = _get64(pool, i) & LOW32
+        for j in range(_get64(l_off, l), _get64(l_off, l + 1)):
+            v = _get64(l_pool, j)
+            t = _terminal_of(h, v)
+            if t < 0:
+                continue
+            rest = _after_terminal(h, p, t, 0)
+            if rest < 0:
+                return rest
+            lone = _lone_literal(h, v)
+            first = j
+            last = j + 1
+            if lone >= 0:
+                first = _get64(l_off, lone)
+                last = _get64(l_off, lone + 1)
+            for q in range(first, last):
+                v = _get64(l_pool, q)
+                if v & LOW32 < positions:
+                    v = _highest_count(h, v)
+                u = _value_cost(h, v, 0)
+                if u < 0:
+                    return u
+                most = max(most, u + rest)
+    return INFINITE if most >= INFINITE else min(most, HUGE)
+
+
+@_far
+def _ceiling_after(h, d):
+    """Return what no cost one token away from ``d`` exceeds, whatever the counts above the least; remembered."""
+    key = RUN_KEY | STATE_KEY | d
+    memo = _view(h, VALUE_COST)
+    s = _slot(memo, 3, key)
+    if _get64(memo, 3 * s) == key:
+        return _get64(memo, 3 * s + 1)
+    n = _walk_states(h, d)
+    if n < 0:
+        return n
+    r = _room(h, BUF_STATES, n)
+    if r < 0:
+        return r
+    walk = _view(h, BUF_WALK)
+    states = _view(h, BUF_STATES)
+    for i in range(n):
+        _put64(states, i, _get64(walk, 2 * i))
+    most = 0
+    for i in range(n):
+        c = _ceiling(h, _get64(states, i))
+        if c < 0:
+            return c
+        most = max(most, c)
+    r = _store_value(h, key, most, -1)
+    return r if r < 0 else most
+
+
+@_far
+def _with_least_state(h, d):
+    """Return matcher state ``d`` with least counts in its only configuration; ``d`` if nothing changes."""
+    off = _view(h, D_OFF)
+    o = _get64(off, d)
+    if _get64(off, d + 1) - o != 1 or _header(h, S_IS_PROVEN) == 0:
+        return d
+    v = _get64(_view(h, D_POOL), o)
+    l = _with_least_counts(h, v & LOW32)
+    if l < 0 or l == v & LOW32:
+        return l if l < 0 else d
+    r = _room(h, BUF_CONFIG, 2)
+    if r < 0:
+        return r
+    _put64(_view(h, BUF_CONFIG), 0, (v & ~LOW32) | l)
+    return _configuration_intern(h, 1)
+
+
+@_far
+def _largest_after(h, d, is_exact):
+    """Return the largest cost one token away from ``d``, or, unless ``is_exact``, more; 0 if nothing is.
+
+    Remembered in D_ATTR as ``(cost << 1 | is exact) + 1``. States that differ by counts above the least share
+    what isn't exact.
+    """
     attr = _view(h, D_ATTR)
     known = _get32(attr, 4 * d + 2)
-    if known != 0:
-        return known - 1
+    if known != 0 and (known - 1) & 1 >= is_exact:
+        return (known - 1) >> 1
+    if is_exact == 0:
+        like = _with_least_state(h, d)
+        if like < 0:
+            return like
+        if like != d:
+            most = _ceiling_after(h, like)
+            if most >= 0:
+                _put32(attr, 4 * d + 2, (most << 1) + 1)
+            return most
     n = _expand(h, d, 0)
     if n < 0:
         return n
@@ -4393,7 +4661,7 @@ def _largest_after(h, d):
     most = 0
     for i in range(n):
         most = max(most, _get64(states, 4 * i + 2))
-    _put32(attr, 4 * d + 2, most + 1)
+    _put32(attr, 4 * d + 2, ((most << 1) | 1) + 1)
     return most
 
 
@@ -4418,7 +4686,9 @@ def _restrict(h, d, address, limit):
     Returns 1 if any was cleared, else 0. All states met here were met before, by `_largest_after`, so that
     nothing grows once bits are cleared.
     """
-    most = _largest_after(h, d)
+    most = _largest_after(h, d, 0)
+    if most > limit:
+        most = _largest_after(h, d, 1)
     if most <= limit:
         return min(0, most)
     out = (address, _header(h, S_WORDS))
@@ -4445,10 +4715,10 @@ def _restrict(h, d, address, limit):
         is_loop = q2 == q
         if (_get32(attr, 4 * q2 + 3) - 1) >> 1 > limit:
             cleared |= _clear_layer(h, out, covered, top if is_loop else covered + 1)
-        covered = top + 1 if is_loop else covered + 1
+        covered = ALL_CHARACTERS if is_loop else covered + 1
         q = q2
     for k in range(_header(h, S_TRIES)):
-        if k > 0 and (covered > top or _get64(most_characters, k - 1) <= covered):
+        if k > 0 and _get64(most_characters, k - 1) <= covered:
             continue
         i = _get64(base, k)
         end = i + _get64(size, k)

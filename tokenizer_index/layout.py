@@ -142,6 +142,7 @@ LOW40 = 0xFFFFFFFFFF
     BUF_NODE,  # (n, 5) nodes of a search
     BUF_STATES,
     BUF_PROOF,
+    RUNS,  # i64 (n, 3, RUN_SPAN + 1) how tokens add rounds to a counted repeat
     PARENT,  # i32 (n_nodes,) node above, or -1
     INNER_NODES,  # i32 nodes below the first level, by byte
     INNER_OFF,
@@ -149,7 +150,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(126)
+) = range(127)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -234,8 +235,12 @@ INFINITE = 1 << 29
 """There is no way."""
 HUGE = 1 << 28
 """Costs are cut here."""
-BEAM = 8
+BEAM, PATIENCE = 4, 32
+"""Nodes of each level that a search of a lexeme's cost expands, and how many before it hurries."""
+NEAR, RUN_SPAN = 8, 256
+"""Counts farther below their least are stepped over; runs are tabulated up to so many rounds."""
 VALUE_KEY, STATE_KEY, RUN_KEY = 1 << 62, 1 << 61, 1 << 62
+ALL_CHARACTERS = 1 << 62
 
 (
     OP_COST,

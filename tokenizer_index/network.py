@@ -44,7 +44,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.grammars.errors import SpecError
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import Grammar, Terminal
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
@@ -53,7 +53,7 @@ from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
-__all__ = ["INC", "KEEP", "Network", "build_network"]
+__all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
 
 _ALL_BYTES = (1 << 256) - 1
 
@@ -183,6 +183,15 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         if not 0 <= t < n_terminals:
             raise SpecError(f"The grammar ignores terminal {t}, but has {n_terminals} terminals.")
         lexemes[t] = compile_terminal(grammar.terminals[t], watch)
+    if not grammar.ignored.consecutive:
+        for t in graphs.used.intersection(grammar.ignored.terminals):
+            # One parser state can't say of one lexeme that it was ignored text and that it was a symbol.
+            raise UnsupportedFeatureError(
+                grammar.terminals[t].name,
+                pointer=grammar.terminals[t].pointer,
+                reason="is ignored and used in a rule, which needs ignored text that may repeat",
+                hint="Let ignored text follow ignored text, or use another terminal in the rule.",
+            )
     rules = flatten(
         graphs,
         [lexeme is not None and lexeme.alive for lexeme in lexemes],

@@ -45,7 +45,10 @@ def compile_spec(
         filled_at = time.perf_counter()
         shortest = matcher.min_tokens_to_finish()
         if output is not None:
-            compiled.save(output)
+            try:
+                compiled.save(output)
+            except OSError as error:
+                raise typer.BadParameter(f"can't write {str(output)!r}: {error.strerror}") from None
     document: dict[str, Any] = {
         "spec": repr(spec),
         "vocabulary_size": vocabulary.size,
@@ -63,6 +66,6 @@ def compile_spec(
     out.print(f"compiled for {vocabulary.size:,} tokens in {1e3 * document['compile_seconds']:,.1f} ms")
     out.print(f"first mask {1e3 * document['first_mask_seconds']:,.1f} ms")
     bound = "" if shortest.is_exact else "at most "
-    out.print(f"the shortest text takes {bound}{int(shortest):,} tokens before its end token")
+    out.print(f"shortest text: {bound}{int(shortest):,} token(s), the end token not counted")
     if output is not None:
         out.print(f"saved as {output}", markup=False)

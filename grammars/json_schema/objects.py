@@ -110,6 +110,11 @@ def _machine(
             edges.append((after, RIGHT_BRACE, _END))
         before = following
     if extra_key is not None:
+        if before == 1:
+            # A comma leads back to where a key must come, not to where the object may still be empty.
+            before = n_states
+            n_states += 1
+            edges.append((1, None, before))
         n_states = _add_extra(edges, before, extra_key, extra, n_states, True)
     return StateMachine(n_states, 0, frozenset({_END}), tuple(edges))
 

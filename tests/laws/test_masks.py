@@ -145,10 +145,64 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize("grammar", [expression_grammar(), list_grammar()], ids=["expressions", "lists"])
+@pytest.mark.parametrize(
+    "grammar",
+    [expression_grammar(), expression_grammar(greedy=False), list_grammar()],
+    ids=["expressions", "expressions read in any way", "lists"],
+)
 def test_masks_of_known_grammars(grammar: ir.Grammar) -> None:
-    """E1 on two grammars of the usual kind, with tokens that span lexemes, one of them very long."""
+    """E1 on grammars of the usual kind, with tokens that span lexemes, one of them very long."""
     assert check_all_states(grammar, with_all_bytes(WORDS, vocab_size=400), at_most=30) == 30
+
+
+_A_OR_B = (ir.Repeat(ir.Literal(b"a"), 0, None), ir.Repeat(ir.Literal(b"b"), 0, None))
+_BLANK = ir.Terminal(ir.Literal(b" "), "blank")
+_FIRST, _SECOND = ir.TerminalReference(0), ir.TerminalReference(1)
+_EMPTY_BOTH = ir.Terminal(ir.Intersection(_A_OR_B), "empty")
+CORNERS = {
+    "conjunction of the empty string": ir.Grammar((_EMPTY_BOTH,), {"start": _FIRST}, "start"),
+    "conjunction that may be skipped": ir.Grammar(
+        (_EMPTY_BOTH, _BLANK), {"start": ir.Sequence((_FIRST, _SECOND))}, "start"
+    ),
+    "nothing but blanks": ir.Grammar(
+        (_BLANK,), {"start": ir.Sequence(())}, "start", ir.Ignored((0,), leading=True)
+    ),
+    "nothing between blanks": ir.Grammar(
+        (_BLANK,), {"start": ir.Sequence(())}, "start", ir.Ignored((0,), leading=True, trailing=True)
+    ),
+    "ignored and used": ir.Grammar(
+        (_BLANK, ir.Terminal(ir.Literal(b"a"), "a")),
+        {"start": ir.Sequence((_FIRST, _SECOND, ir.Repetition(_FIRST, 0, 1)))},
+        "start",
+        ir.Ignored((0,), leading=True, consecutive=True),
+    ),
+    "ignored and like another": ir.Grammar(
+        (_BLANK, ir.Terminal(ir.Repeat(ir.Literal(b" "), 1, 2), "space"), ir.Terminal(ir.Literal(b"a"), "a")),
+        {"start": ir.Sequence((_SECOND, ir.TerminalReference(2)))},
+        "start",
+        ir.Ignored((0,), leading=True),
+    ),
+    "blanks that overlap": ir.Grammar(
+        (ir.Terminal(ir.Literal(b"a"), "a"), ir.Terminal(ir.Repeat(ir.Literal(b" "), 1, 3), "blank")),
+        {"start": ir.Repetition(_FIRST, 1, 3)},
+        "start",
+        ir.Ignored((1,), leading=True, trailing=True, consecutive=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_masks_of_corners(name: str) -> None:
+    """E1 on grammars that were once wrong, with a token longer than all others."""
+    tokens = with_all_bytes([b" " * 20, b"a  ", b"  a", b"a", b" " * 300])
+    assert check_all_states(CORNERS[name], tokens, at_most=20)
+
+
+def test_ignored_text_used_by_a_rule_must_be_allowed_to_repeat() -> None:
+    """A blank that is both a symbol and ignored text that may not repeat is refused, and named."""
+    grammar = ir.Grammar((_BLANK,), {"start": _FIRST}, "start", ir.Ignored((0,), leading=True))
+    with pytest.raises(constrain.UnsupportedFeatureError, match="blank"):
+        compile_grammar(grammar, one_byte_per_token())
 
 
 @strategies.fixed(60)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import constrain
 from constrain.grammars import ir
 from constrain.grammars.limits import Limits, Watch
+from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena, ArenaOptions
 from constrain.tokenizer_index.network import build_network
 from tests import strategies
@@ -42,9 +43,10 @@ every_switch = pytest.mark.parametrize("switch", SWITCHES)
 
 def arena(grammar: ir.Grammar, vocabulary: constrain.Vocabulary, **options: object) -> Arena:
     """Return tables for ``grammar`` with some switches set."""
-    limits = Limits()
-    network = build_network(grammar, Watch(limits))
-    return Arena(network, vocabulary.index, limits, options=dataclasses.replace(ArenaOptions(), **options))
+    switched = dataclasses.replace(ArenaOptions(), **options)
+    return Spec.from_grammar(grammar).tables(
+        lambda network: Arena(network, vocabulary.index, Limits(), options=switched)
+    )
 
 
 def walk(tables: Arena, tokens: constrain.Vocabulary, seed: int, n_steps: int) -> list[NDArray[np.uint32]]:

@@ -83,19 +83,21 @@ def _literal(text: str) -> ir.Terminal:
     return ir.Terminal(ir.Literal(text.encode()), repr(text))
 
 
-def expression_grammar() -> ir.Grammar:
-    """Return sums and products of names, numbers and brackets, with blanks and comments between."""
+def expression_grammar(*, greedy: bool = True) -> ir.Grammar:
+    """Return sums and products of names, numbers and brackets, with blanks and comments between.
+
+    Without ``greedy`` a name may end anywhere, so that ``ifif`` is read in many ways.
+    """
     blank = ir.Repeat(ir.ByteClass(((0x20, 0x20), (0x0A, 0x0A))), 1, None)
     inside = ir.CharacterClass(((0x20, 0x22), (0x24, 0x7E), (0xA0, 0xD7FF)))
     comment = ir.Concatenation((ir.Literal(b"#"), ir.Repeat(inside, 0, None), ir.Literal(b"#")))
+    name_pattern = ir.Concatenation((LETTERS, ir.Repeat(ir.Alternation((LETTERS, DIGITS)), 0, None)))
     terminals = (
         *map(_literal, "+*(),"),
-        ir.Terminal(
-            ir.Concatenation((LETTERS, ir.Repeat(ir.Alternation((LETTERS, DIGITS)), 0, None))), "name"
-        ),
-        ir.Terminal(ir.Repeat(DIGITS, 1, None), "number", greedy=True),
+        ir.Terminal(name_pattern, "name", greedy=greedy),
+        ir.Terminal(ir.Repeat(DIGITS, 1, None), "number", greedy=greedy),
         ir.Terminal(ir.Literal(b"if"), "if", priority=1),
-        ir.Terminal(blank, "blank", greedy=True),
+        ir.Terminal(blank, "blank", greedy=greedy),
         ir.Terminal(comment, "comment"),
     )
     plus, times, opening, closing, comma, name, number, keyword = map(ir.TerminalReference, range(8))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from constrain.tokenizer_index.network import INC, KEEP, Network
+from constrain.tokenizer_index.network import INC, KEEP, Int32, Network
 
 Value: TypeAlias = tuple[int, int]  # count, position
 Literal: TypeAlias = tuple[bool, frozenset[Value]]  # negative, values
@@ -70,8 +70,8 @@ class NetworkWalk:
         return Element(terminal, ((False, values),)) if values else None
 
     @staticmethod
-    def _values(starts: object, offsets: object, row: int) -> frozenset[Value]:
-        return frozenset((0, int(x)) for x in starts[offsets[row] : offsets[row + 1]])  # type: ignore[index]
+    def _values(starts: Int32, offsets: Int32, row: int) -> frozenset[Value]:
+        return frozenset((0, int(x)) for x in starts[offsets[row] : offsets[row + 1]])
 
     def step_values(self, values: frozenset[Value], byte: int) -> frozenset[Value]:
         """Return the lexer values after one byte."""

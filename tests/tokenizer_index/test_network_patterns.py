@@ -96,7 +96,9 @@ def check_shape(network: Network) -> None:
 
 def small_patterns() -> st.SearchStrategy[ir.Pattern]:
     """Patterns over ``ab`` in which counted repeats meet everything else."""
-    leaves = st.sampled_from([A, B, LETTER, ir.Literal(b"ab"), ir.Literal(b""), ir.Alternation(())])
+    leaves: st.SearchStrategy[ir.Pattern] = st.sampled_from(
+        [A, B, LETTER, ir.Literal(b"ab"), ir.Literal(b""), ir.Alternation(())]
+    )
 
     def extend(inner: st.SearchStrategy[ir.Pattern]) -> st.SearchStrategy[ir.Pattern]:
         several = st.lists(inner, min_size=1, max_size=3).map(tuple)
@@ -118,21 +120,18 @@ def boolean_trees(draw: st.DrawFn) -> ir.Pattern:
     inner = small_patterns()
     part = st.one_of(inner, inner.map(ir.Complement))
     conjunctions = st.lists(part, min_size=1, max_size=3).map(lambda parts: ir.Intersection(tuple(parts)))
-    node = draw(conjunctions)
+    node: ir.Pattern = draw(conjunctions)
     for _ in range(draw(st.integers(0, 2))):
         other = draw(st.one_of(inner, conjunctions))
-        node = draw(
-            st.sampled_from(
-                [
-                    ir.Concatenation((other, node)),
-                    ir.Concatenation((A, node, B)),
-                    ir.Alternation((node, other)),
-                    ir.Intersection((other, ir.Complement(node))),
-                    ir.Repeat(node, 1, 3),
-                    ir.Complement(node),
-                ]
-            )
-        )
+        around: list[ir.Pattern] = [
+            ir.Concatenation((other, node)),
+            ir.Concatenation((A, node, B)),
+            ir.Alternation((node, other)),
+            ir.Intersection((other, ir.Complement(node))),
+            ir.Repeat(node, 1, 3),
+            ir.Complement(node),
+        ]
+        node = draw(st.sampled_from(around))
     return node
 
 
@@ -148,21 +147,21 @@ def test_counts_agree_with_derivatives(pattern: ir.Pattern, threshold: int) -> N
     lexeme.clear_cache()
 
 
-@strategies.fixed(150)
+@strategies.fixed(100)
 @given(pattern=strategies.any_patterns())
 def test_any_pattern_agrees_with_derivatives(pattern: ir.Pattern) -> None:
     """Patterns of every kind, over characters of one and two bytes, match the same short words."""
     check(pattern, strategies.ALPHABET_BYTES, 4)
 
 
-@strategies.fixed(150)
+@strategies.fixed(80)
 @given(pattern=boolean_trees())
 def test_nested_conjunctions_agree_with_derivatives(pattern: ir.Pattern) -> None:
     """Conjunctions and complements inside a pattern match the same words as their derivatives."""
     check(pattern, b"ab", 5)
 
 
-REGEX_ATOMS = [
+REGEX_ATOMS: list[tuple[str, ir.Pattern]] = [
     ("a", A),
     ("[ab]", LETTER),
     ("é", ir.Literal("é".encode())),

@@ -1,0 +1,233 @@
+"""Vocabularies that lack bytes: masks only allow what tokens can finish."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.grammars import ir
+from constrain.spec import Spec
+from tests.laws.walks import allowed, list_grammar
+from tests.reference.vocabularies import TokenList, with_all_bytes
+
+ASCII = [bytes([b]) for b in range(0x20, 0x7F)]
+
+
+def _vocabulary(tokens: list[bytes]) -> TokenList:
+    return TokenList((*tokens, None), (len(tokens),))
+
+
+class _BruteForce:
+    """Which texts tokens can finish, by trying all of them on the byte-by-byte engine."""
+
+    def __init__(self, spec: Spec, tokens: TokenList, at_most: int) -> None:
+        # The same spec with all bytes says byte by byte what can be read.
+        self.compiled = constrain.compile(spec, with_all_bytes([]).build(), cache=False)
+        self.tokens = [(t, data) for t, data in enumerate(tokens.tokens) if data]
+        arena = self.compiled.arena
+        self.after: dict[int, dict[int, int]] = {}
+        todo = [arena.start]
+        while todo:
+            state = todo.pop()
+            if state in self.after:
+                continue
+            assert len(self.after) < at_most
+            self.after[state] = {}
+            for token_id, data in self.tokens:
+                reached = arena.step_bytes(state, data)[0]
+                if reached >= 0:
+                    self.after[state][token_id] = reached
+            todo += self.after[state].values()
+        self.alive = {state for state in self.after if arena.is_accepting(state)}
+        is_changed = True
+        while is_changed:
+            found = {s for s, after in self.after.items() if self.alive.intersection(after.values())}
+            is_changed = not found <= self.alive
+            self.alive |= found
+
+    def mask(self, state: int) -> set[int]:
+        return {token_id for token_id, after in self.after[state].items() if after in self.alive}
+
+
+def _check(spec: Spec, tokens: TokenList, *, at_most: int = 4000) -> int:
+    """Compare masks, acceptance of tokens and of text, and budgets; return how many states were dead."""
+    truth = _BruteForce(spec, tokens, at_most)
+    start = truth.compiled.arena.start
+    if start not in truth.alive:
+        with pytest.raises(constrain.EmptyLanguageError, match="no token for"):
+            constrain.compile(spec, tokens.build(), cache=False)
+        return len(truth.after)
+    compiled = constrain.compile(spec, tokens.build(), cache=False)
+    ends = set(tokens.eos_token_ids)
+    seen, todo = {start}, [(start, compiled.matcher())]
+    while todo and len(seen) < 60:
+        state, matcher = todo.pop()
+        mask = truth.mask(state)
+        assert allowed(matcher, tokens.size) - ends == mask
+        least = matcher.min_tokens_to_finish()
+        row = constrain.allocate_token_bitmask(1, tokens.size)
+        assert not matcher.fill_budget_bitmask(row, 0, remaining=1 << 20)
+        matcher.fill_budget_bitmask(row, 0, remaining=int(least) + 1)
+        assert row.any()
+        for token_id, data in truth.tokens:
+            assert matcher.validate_tokens([token_id]) == (token_id in mask)
+            assert matcher.fork().accept_string(data) == (token_id in mask)
+            if token_id in mask:
+                after = truth.after[state][token_id]
+                if after not in seen:
+                    seen.add(after)
+                    other = matcher.fork()
+                    assert other.accept_token(token_id)
+                    todo.append((after, other))
+        forced = matcher.find_jump_forward_string()
+        assert not forced or matcher.fork().accept_string(forced)
+    return len(truth.after) - len(truth.alive)
+
+
+def test_random_expressions() -> None:
+    """Masks of 200 random expressions over three letters, one or more of them no token, equal brute force."""
+    rng = random.Random(2)
+
+    def expression(depth: int) -> str:
+        kind = rng.random()
+        if depth == 0 or kind < 0.3:
+            return rng.choice(["a", "b", "c", "[ab]", "[bc]"])
+        if kind < 0.65:
+            return expression(depth - 1) + expression(depth - 1)
+        if kind < 0.8:
+            return f"(?:{expression(depth - 1)}|{expression(depth - 1)})"
+        return f"(?:{expression(depth - 1)})" + rng.choice(["?", "*", "+", "{0,3}", "{2,9}"])
+
+    n_dead = 0
+    for _ in range(200):
+        single = rng.sample([b"a", b"b", b"c"], rng.randint(0, 2))
+        longer = {
+            bytes(rng.choice(b"abc") for _ in range(rng.randint(2, 3))) for _ in range(rng.randint(2, 6))
+        }
+        spec = constrain.regex(expression(3) + expression(2))
+        n_dead += _check(spec, _vocabulary([*single, *sorted(longer)]))
+    assert n_dead > 100
+
+
+@pytest.mark.parametrize("maximum", [3, 40, 400])
+def test_counted_repeats(maximum: int) -> None:
+    """A character that only comes in pairs leaves odd counts dead."""
+    tokens = _vocabulary([b"aa", b"b", b"aaaa"])
+    assert _check(constrain.regex(f"(?:a{{{maximum}}}|a{{0,{maximum}}}b)*"), tokens) >= 0
+    with pytest.raises(constrain.EmptyLanguageError, match=r"0x61 \('a'\)"):
+        constrain.compile(constrain.regex("a{5}|a{401}"), tokens.build(), cache=False)
+
+
+def test_objects_without_all_bytes() -> None:
+    """Objects of fixed keys are finite for the parser: masks are exact, across lexemes."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"enum": ["x", "yz", "xq"]},
+            "b": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2},
+        },
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    tokens = _vocabulary(
+        [
+            b'{"',
+            b"a",
+            b'":',
+            b'"x',
+            b'"y',
+            b"z",
+            b'"',
+            b'"}',
+            b',"',
+            b"b",
+            b"[",
+            b"true",
+            b"fals",
+            b"e]",
+            b"]",
+            b"}",
+            b",",
+        ]
+    )
+    spec = constrain.json_schema(schema, whitespace="compact")
+    assert constrain.compile(spec, tokens.build(), cache=False).is_checked
+    assert _check(spec, tokens) > 0
+
+
+def test_bytes_that_no_text_needs() -> None:
+    """Missing bytes that the spec never uses cost nothing: masks aren't checked."""
+    tokens = _vocabulary(ASCII)
+    for spec in (
+        constrain.regex("[a-z]+@[a-z]+"),
+        constrain.choice(["red", "green"]),
+        constrain.json_schema({"enum": [1, "a"]}, whitespace="compact"),
+    ):
+        assert not constrain.compile(spec, tokens.build(), cache=False).is_checked
+    assert constrain.compile(constrain.regex(".+"), tokens.build(), cache=False).is_checked
+
+
+def test_recursive_specs_are_refused_or_proven() -> None:
+    """A recursive spec needs a proof that no token ends where nothing goes on."""
+    anything = constrain.json_schema(True)
+    whole = [*ASCII, b"\n", b"\t", b"\r", "é".encode(), "日本".encode()]
+    # Tokens end between characters only, and strings can be closed there.
+    compiled = constrain.compile(anything, _vocabulary(whole).build(), cache=False)
+    assert not compiled.is_checked
+    matcher = compiled.matcher()
+    assert matcher.accept_token(whole.index(b'"'))
+    assert allowed(matcher, len(whole) + 1) >= {whole.index("é".encode()), whole.index("日本".encode())}
+    # Half a character can be begun and never finished.
+    with pytest.raises(constrain.VocabularyError, match="recursive"):
+        constrain.compile(anything, _vocabulary([*whole, b"\xc3"]).build(), cache=False)
+    # Closing brackets only come in pairs.
+    tokens = [data for data in ASCII if data != b"]"]
+    with pytest.raises(constrain.VocabularyError, match=r"0x5d \('\]'\)"):
+        constrain.compile(
+            Spec.from_grammar(list_grammar()), _vocabulary([*tokens, b"]]"]).build(), cache=False
+        )
+
+
+def test_lexemes_that_cut_off_every_way() -> None:
+    """Where a greedy terminal never ends in time no token is allowed that leads into it; the rest stays."""
+    letters = ir.Repeat(ir.ByteClass(((0x61, 0x62),)), 1, None)
+    terminals = (
+        ir.Terminal(letters, "word", greedy=True),
+        *(ir.Terminal(ir.Literal(x), repr(x)) for x in (b"a", b".")),
+    )
+    word, a, dot = map(ir.TerminalReference, range(3))
+    tokens = with_all_bytes([b"ab", b"a."])
+    lost = ir.Grammar(terminals, {"start": ir.Sequence((word, a))}, "start")
+    with pytest.raises(constrain.EmptyLanguageError, match="lexemes"):
+        constrain.compile(Spec.from_grammar(lost), tokens.build(), cache=False)
+    body = ir.Choice((ir.Sequence((word, a)), ir.Sequence((dot, ir.Repetition(a, 0, 3), dot))))
+    compiled = constrain.compile(
+        Spec.from_grammar(ir.Grammar(terminals, {"start": body}, "start")), tokens.build(), cache=False
+    )
+    matcher = compiled.matcher()
+    assert compiled.is_checked
+    assert allowed(matcher, tokens.size) == {tokens.tokens.index(b".")}
+    assert matcher.min_tokens_to_finish() == 2
+    assert not matcher.accept_string("a")
+    assert matcher.accept_string(".")
+    assert allowed(matcher, tokens.size) == {tokens.tokens.index(x) for x in (b"a", b".", b"a.")}
+
+
+def test_batches_are_checked_too() -> None:
+    """Masks of a batch equal those made one by one, where some specs are checked and others not."""
+    tokens = _vocabulary([b"a", b"ab", b"ba", b"c"])
+    vocabulary = tokens.build()
+    specs = [constrain.regex(p) for p in ("(ab)*c", "a*c", "(a|b)+", "abab|ac")]
+    matchers = [constrain.compile(spec, vocabulary, cache=False).matcher() for spec in specs]
+    for text in ("", "a"):
+        moved = [matcher for matcher in (m.fork() for m in matchers) if matcher.accept_string(text)]
+        for _ in range(2):
+            together = constrain.allocate_token_bitmask(len(moved), tokens.size)
+            constrain.fill_next_token_bitmasks(moved, together)
+            for row, matcher in enumerate(moved):
+                alone = constrain.allocate_token_bitmask(1, tokens.size)
+                matcher.fill_next_token_bitmask(alone, 0)
+                assert np.array_equal(together[row], alone[0])
