@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from constrain.combine import concatenation, union
-from constrain.errors import LimitExceededError
+from constrain.errors import LimitExceededError, SpecError
 from constrain.explanation import Explanation, explain_failure, place_explanation
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
 from constrain.grammars.limits import Limits, Watch
@@ -245,6 +245,8 @@ class Spec:
         from constrain.compiled import compile as compile_spec
         from constrain.sampling import byte_vocabulary, sample
 
+        if not hasattr(rng, "exponential"):
+            raise SpecError(f"sample() got a {type(rng).__name__}; expected numpy.random.default_rng(seed).")
         with self._lock:
             compiled = self._bytes
         if compiled is None:
@@ -295,16 +297,19 @@ class Spec:
             Nothing is left without them.
         """
         try:
+            try:
+                return make(self.network)
+            except EmptyTerminals as found:
+                terminals = list(self.grammar.terminals)
+                for t in found.terminals:
+                    # A lexeme is never empty, so "no member" says nothing of the empty text.
+                    left = EMPTY_STRING if is_nullable(terminals[t].pattern) else EMPTY_LANGUAGE
+                    terminals[t] = replace(terminals[t], pattern=left)
+                grammar = replace(self.grammar, terminals=tuple(terminals))
+                object.__setattr__(self, "network", build_network(grammar, Watch(self.limits)))
             return make(self.network)
-        except EmptyTerminals as found:
-            terminals = list(self.grammar.terminals)
-            for t in found.terminals:
-                # A lexeme is never empty, so "no member" says nothing of the empty text.
-                left = EMPTY_STRING if is_nullable(terminals[t].pattern) else EMPTY_LANGUAGE
-                terminals[t] = replace(terminals[t], pattern=left)
-            grammar = replace(self.grammar, terminals=tuple(terminals))
-            object.__setattr__(self, "network", build_network(grammar, Watch(self.limits)))
-        return make(self.network)
+        except ArenaFull as full:
+            raise LimitExceededError(full.limit, full.value, repr(self)) from full
 
     def _read(self, data: bytes) -> tuple[Arena, int, int]:
         """Return the tables, the state after ``data`` (-1: cannot be read) and the bytes read."""

@@ -10,7 +10,8 @@ import threading
 from pathlib import Path
 
 from constrain import artefact
-from constrain.grammars.limits import Limits
+from constrain.errors import SpecError, VocabularyError
+from constrain.grammars.limits import Limits, Watch
 from constrain.matcher import Matcher, fill_next_token_bitmasks
 from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena
@@ -132,7 +133,17 @@ def compile(
     LimitExceededError
         A limit was reached; nothing is left behind.
     """
+    if not isinstance(spec, Spec):
+        raise SpecError(
+            f"compile() got a {type(spec).__name__}; expected a Spec.",
+            hint="Make one with regex, choice, json_schema or python_type.",
+        )
+    if not isinstance(vocabulary, Vocabulary):
+        raise VocabularyError(f"compile() got a {type(vocabulary).__name__}; expected a Vocabulary.")
     limits = limits or Limits()
+    watch = Watch(limits)
+    watch.at_most("positions", spec.network.n_positions, repr(spec))
+    watch.at_most("states", spec.network.n_dotted, repr(spec))
     index = vocabulary.load_index(cache)
     arena = spec.tables(lambda network: Arena(network, index, limits))
     return CompiledSpec(spec, vocabulary, arena, limits)

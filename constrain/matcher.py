@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.errors import LimitExceededError, VocabularyError
+from constrain.errors import LimitExceededError, SpecError, VocabularyError
 from constrain.tokenizer_index import native
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.budget import MinTokens
@@ -82,7 +82,7 @@ class Matcher:
             The lazy work of this call passed a limit.
         """
         rows = self._rows
-        if rows is None or rows.owner is not bitmask:
+        if rows is None or not rows.is_current(bitmask):
             rows = self._rows = BitmaskRows.of(bitmask, self._compiled.n_words)
         address = rows.address(index)
         if self._terminated:
@@ -121,11 +121,11 @@ class Matcher:
 
     def accept_token(self, token_id: int) -> bool:
         """Append a token if it is allowed. An end token is allowed where `is_accepting`."""
-        if self._terminated:
-            return False
-        token = operator.index(token_id)
+        token = _index("token_id", token_id)
         if not 0 <= token < self._compiled.vocab_size:
             raise VocabularyError(f"token id {token} is not between 0 and {self._compiled.vocab_size - 1}.")
+        if self._terminated:
+            return False
         if token in self._compiled.eos_token_ids:
             if not self.is_accepting():
                 return False
@@ -166,11 +166,13 @@ class Matcher:
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
         """Return how many of the tokens, from the first on, would be accepted; the state is unchanged."""
         n = 0
-        for token in token_ids:
-            if not self.accept_token(token):
-                break
-            n += 1
-        self.rollback(n)
+        try:
+            for token in token_ids:
+                if not self.accept_token(token):
+                    break
+                n += 1
+        finally:
+            self.rollback(n)
         return n
 
     def rollback(self, n: int) -> None:
@@ -181,6 +183,7 @@ class Matcher:
         VocabularyError
             ``n`` is negative or more than was accepted.
         """
+        n = _index("n", n)
         if not 0 <= n <= len(self._states):
             raise VocabularyError(f"rollback({n}): {len(self._states)} steps were accepted.")
         if n == 0:
@@ -214,7 +217,9 @@ class Matcher:
     # ------------------------------------------------------------------------------------ answers
 
     def is_accepting(self) -> bool:
-        """May the output end here? Then every end token is allowed."""
+        """May the output end here? Then every end token is allowed. After an end token it is False."""
+        if self._terminated:
+            return False
         try:
             return self._arena.is_accepting(self._state)
         except ArenaFull:
@@ -326,6 +331,7 @@ def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: NDArray[np.in
     VocabularyError, LimitExceededError
         As `Matcher.fill_next_token_bitmask`.
     """
+    matchers = list(matchers)
     if not matchers:
         return
     rows = BitmaskRows.of(bitmask, matchers[0]._compiled.n_words)
@@ -353,24 +359,32 @@ def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: NDArray[np.in
         matchers[i].fill_next_token_bitmask(bitmask, i)
 
 
+def _index(name: str, value: object) -> int:
+    """Return an integer argument."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise VocabularyError(f"{name}={value!r}: expected an integer.") from error
+
+
 def _encoded(text: str | bytes) -> bytes | None:
     """UTF-8 of a text, ``None`` if it has none."""
-    if isinstance(text, bytes):
-        return text
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return None
+    if isinstance(text, str):
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return None
+    if isinstance(text, bytes | bytearray | memoryview):
+        return bytes(text)
+    raise SpecError(f"accept_string got a {type(text).__name__}; expected text or bytes.")
 
 
 def _whole_characters(data: bytes) -> str:
-    """Decode as many whole characters as ``data`` holds."""
-    for cut in range(min(4, len(data) + 1)):
-        try:
-            return data[: len(data) - cut].decode()
-        except UnicodeDecodeError:
-            continue
-    return data.decode(errors="ignore")
+    """Decode as many whole characters as ``data`` starts with."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        return data[: error.start].decode()
 
 
 def _only_token(row: NDArray[np.int32]) -> int:

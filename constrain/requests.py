@@ -186,6 +186,8 @@ def _sampling(request: Request) -> Sampling:
 
 
 def _stop_strings(stop: str | Sequence[str] | None) -> list[bytes]:
+    if not (stop is None or isinstance(stop, str | Sequence)):
+        raise OptionError(f"stop={stop!r}: expected a string or a sequence of strings.")
     strings = [] if stop is None else [stop] if isinstance(stop, str) else list(stop)
     if not all(isinstance(string, str) and string for string in strings):
         raise OptionError(f"stop={stop!r}: expected a string or strings, none of them empty.")

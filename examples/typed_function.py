@@ -5,16 +5,14 @@ python examples/typed_function.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 import constrain
 
 
-@dataclass
-class Review:
+class Review(BaseModel, extra="forbid"):  # without it pydantic allows, and drops, keys beyond these
     """What a customer said."""
 
     product: Annotated[str, Field(max_length=40)]

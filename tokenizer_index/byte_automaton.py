@@ -51,7 +51,7 @@ _BOOLEAN_DEPTH = 40
 # What is kept of patterns seen before, at most some tens of megabytes.
 _CACHED_NODES = 64
 CACHED_EDGES = 2000
-_CACHE_SIZE = 1024
+_CACHE_SIZE = 512
 
 
 class _Task(NamedTuple):

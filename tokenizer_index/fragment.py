@@ -29,6 +29,8 @@ from constrain.grammars.limits import Watch
 KEEP, INC = -1, -2
 ALWAYS, AGAIN, LEAVE = 0, 1, 2
 
+SHORT_LITERAL = 64
+
 # (low, high, target, guard, action)
 Edge: TypeAlias = tuple[int, int, int, int, int]
 
@@ -121,9 +123,17 @@ def empty_fragment(*, nullable: bool) -> Fragment:
     return Fragment(0, 0, nullable, b"", b"", 0, 0, 0)
 
 
-@lru_cache(maxsize=8192)
 def literal_fragment(data: bytes) -> Fragment:
-    """Return the chain of positions that reads ``data``."""
+    """Return the chain of positions that reads ``data``; those of short literals are kept."""
+    return _short_literal(data) if len(data) <= SHORT_LITERAL else _chain(data)
+
+
+@lru_cache(maxsize=4096)
+def _short_literal(data: bytes) -> Fragment:
+    return _chain(data)
+
+
+def _chain(data: bytes) -> Fragment:
     n = len(data)
     if n == 0:
         return empty_fragment(nullable=True)
@@ -192,6 +202,7 @@ class _Rows:
 
     def _arrive(self, state: int) -> tuple[tuple[int, int], ...]:
         draft, goal = self.draft, self.forward(state)
+        arrivals: tuple[tuple[int, int], ...]
         if goal in draft.ends:
             arrivals = ((self.position(draft.ends[goal]), INC),)
         elif goal in draft.hubs:

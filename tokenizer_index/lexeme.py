@@ -24,7 +24,7 @@ from constrain.tokenizer_index.byte_automaton import (
     compile_pattern,
     remember,
 )
-from constrain.tokenizer_index.fragment import Fragment, literal_fragment
+from constrain.tokenizer_index.fragment import SHORT_LITERAL, Fragment, literal_fragment
 
 
 class Lexeme(NamedTuple):
@@ -42,8 +42,8 @@ class Lexeme(NamedTuple):
 _BY_ID: dict[int, tuple[Pattern, Lexeme]] = {}
 
 
-@lru_cache(maxsize=8192)
-def _literal_lexeme(data: bytes) -> Lexeme:
+@lru_cache(maxsize=4096)
+def _short_literal(data: bytes) -> Lexeme:
     return Lexeme([(False, literal_fragment(data))], data != b"", data == b"")
 
 
@@ -58,8 +58,8 @@ def compile_terminal(terminal: Terminal, watch: Watch) -> Lexeme:
         More positions, time or nesting than allowed.
     """
     pattern = terminal.pattern
-    if isinstance(pattern, Literal):
-        return _literal_lexeme(pattern.data)
+    if isinstance(pattern, Literal) and len(pattern.data) <= SHORT_LITERAL:
+        return _short_literal(pattern.data)
     known = _BY_ID.get(id(pattern))
     if known is not None and known[0] is pattern:
         return known[1]

@@ -32,7 +32,10 @@ Transition network (the parser)
 -------------------------------
 Rules are numbered; rule 0 is the augmented start, whose only body is the grammar's start rule. Each
 rule is a deterministic automaton over terminals and rules without empty edges (nullable rules are
-inlined as alternatives); its states are *dotted states*, numbered consecutively.
+inlined as alternatives); its states are *dotted states*, numbered consecutively. No rule matches the
+empty string: its first state is never final, and ``start_nullable`` alone tells of the empty text. From
+every dotted state the end of its rule can be reached. Rules that the grammar doesn't have are named
+after those they were cut from: "object (continued)", "array (repeated)".
 """
 
 from __future__ import annotations
@@ -80,7 +83,8 @@ class Network:
     position_terminal : (n_positions,)
         The terminal a position belongs to.
     start_offsets, starts : (n_terminals + 1,), (n,)
-        First positions of plain terminals (with count 0); none for Boolean terminals.
+        First positions of plain terminals (with count 0); none for Boolean terminals, nor for
+        terminals that no text needs.
     literal_offsets, literal_negative, literal_start_offsets, literal_starts
         Boolean terminals, as in the module text.
     terminal_offsets, terminal_symbol, terminal_target : (n_dotted + 1,), (n,), (n,)

@@ -28,7 +28,7 @@ class BitmaskRows:
         A view of its memory.
     """
 
-    __slots__ = ("array", "first", "n_rows", "n_words", "owner", "stride")
+    __slots__ = ("array", "first", "is_numpy", "n_rows", "n_words", "owner", "stride")
 
     def __init__(self, owner: object, array: NDArray[np.int32]) -> None:
         self.owner = owner
@@ -36,6 +36,7 @@ class BitmaskRows:
         self.n_rows, self.n_words = array.shape
         self.first: int = array.__array_interface__["data"][0]
         self.stride: int = array.strides[0]
+        self.is_numpy = isinstance(owner, np.ndarray)
 
     @classmethod
     def of(cls, bitmask: NDArray[np.int32] | torch.Tensor, n_words: int) -> BitmaskRows:
@@ -68,9 +69,17 @@ class BitmaskRows:
             )
         if not array.flags.writeable:
             raise VocabularyError("the bitmask is read-only.")
-        if array.strides[1] != 4:
+        if array.size and array.strides[1] != 4:
             raise VocabularyError("the words of a row of the bitmask do not lie next to each other.")
         return cls(bitmask, array)
+
+    def is_current(self, bitmask: Any) -> bool:
+        """Are these still the rows of ``bitmask``? Tensors may get other memory, arrays may be locked."""
+        if bitmask is not self.owner or tuple(bitmask.shape) != (self.n_rows, self.n_words):
+            return False
+        if self.is_numpy:
+            return bool(bitmask.flags.writeable)
+        return bool(bitmask.data_ptr() == self.first)
 
     def address(self, index: int) -> int:
         """Address of row ``index``.

@@ -165,6 +165,7 @@ class Vocabulary:
         vocab_size: int | None = None,
     ) -> Vocabulary:
         """Make a vocabulary of the bytes of each id; ``None`` (or ``b""``) marks an id without text."""
+        tokens = list(tokens)
         for token_id, token in enumerate(tokens):
             if token is not None and not isinstance(token, bytes):
                 raise VocabularyError(

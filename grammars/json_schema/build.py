@@ -103,6 +103,9 @@ def _load(text: str, watch: Watch) -> Json:
         return json.loads(text, parse_constant=refuse)
     except json.JSONDecodeError as error:
         raise SpecError(f"the schema is not JSON: {error.msg}.", source=text, offset=error.pos) from error
+    except ValueError as error:
+        # Python reads no integer of more digits than `sys.get_int_max_str_digits()`.
+        raise SpecError(f"the schema has a number that is too long: {error}.") from error
     except RecursionError as error:
         # The standard library's reader goes as deep as the interpreter's stack.
         raise LimitExceededError(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constrain.grammars import ir
-from constrain.grammars.errors import EmptyLanguageError, LimitExceededError, SpecError
+from constrain.grammars.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.grammars.limits import Limits, Watch
 from constrain.tokenizer_index import (
     byte_automaton,
@@ -231,6 +231,16 @@ def test_references_must_exist() -> None:
             build(ir.Grammar(letters("a"), {"start": body}, "start"))
     with pytest.raises(SpecError, match="ignores terminal 7"):
         build(ir.Grammar(letters("a"), {"start": T(0)}, "start", ir.Ignored((7,))))
+
+
+def test_ignored_text_as_a_symbol_must_be_repeatable() -> None:
+    """A terminal that is ignored and used in a rule is refused where ignored text may not repeat."""
+    terminals = (*letters("a"), ir.Terminal(ir.Literal(b" "), "blank", pointer="#/blank"))
+    rules = {"start": ir.Sequence((T(0), T(1)))}
+    build(ir.Grammar(terminals, rules, "start", ir.Ignored((1,), consecutive=True)))
+    with pytest.raises(UnsupportedFeatureError, match="'blank'") as caught:
+        build(ir.Grammar(terminals, rules, "start", ir.Ignored((1,))))
+    assert caught.value.pointer == "#/blank"
 
 
 # ------------------------------------------------------------------------------------ recursion, repetition
