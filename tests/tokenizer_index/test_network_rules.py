@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constrain.grammars import ir
-from constrain.grammars.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import (
+    EmptyLanguageError,
+    LimitExceededError,
+    SpecError,
+    UnsupportedFeatureError,
+)
 from constrain.grammars.limits import Limits, Watch
 from constrain.tokenizer_index import (
     byte_automaton,
