@@ -31,7 +31,7 @@ class BitmaskRows:
     __slots__ = ("array", "first", "is_numpy", "n_rows", "n_words", "owner", "stride")
 
     def __init__(self, owner: object, array: NDArray[np.int32]) -> None:
-        self.owner = owner
+        self.owner: Any = owner
         self.array = array
         self.n_rows, self.n_words = array.shape
         self.first: int = array.__array_interface__["data"][0]
