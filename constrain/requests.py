@@ -278,7 +278,8 @@ def _fits(model: LogitsBackend, matcher: Matcher, tokens: int) -> bool:
         return False
     mask = allocate_token_bitmask(1, model.vocabulary.size)
     matcher.fill_budget_bitmask(mask, 0, remaining=tokens)
-    return bool(np.any(mask))
+    # Masks follow a bound; a search may find a shorter output, and masks follow that from then on.
+    return bool(np.any(mask)) or int(matcher.min_tokens_to_finish()) < tokens
 
 
 def _first_wrong(matcher: Matcher, prefix: str) -> int:

@@ -9,10 +9,13 @@ import json
 from functools import cache
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, reject, settings
 from hypothesis import strategies as st
 
+import constrain
 from constrain.grammars import ir
+from constrain.grammars.limits import Limits, Watch
+from constrain.tokenizer_index.network import build_network
 from tests.reference.vocabularies import TokenList
 
 ALPHABET = "abé "
@@ -197,7 +200,14 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
         ignored = ir.Ignored((len(terminals) - 1,), leading, trailing, consecutive)
     rules = _RULES[: draw(st.integers(1, len(_RULES)))]
     bodies = _expressions(len(terminals) - (blank and not ignored.consecutive), rules)
-    return ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
+    grammar = ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
+    try:
+        build_network(grammar, Watch(Limits()))
+    except constrain.UnsupportedFeatureError:
+        reject()  # a symbol that may be read as ignored text
+    except (constrain.EmptyLanguageError, constrain.LimitExceededError):
+        pass  # the tests look at these themselves
+    return grammar
 
 
 # ------------------------------------------------------------------------------------ vocabularies

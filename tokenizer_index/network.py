@@ -189,13 +189,7 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         lexemes[t] = compile_terminal(grammar.terminals[t], watch)
     if not grammar.ignored.consecutive:
         for t in graphs.used.intersection(grammar.ignored.terminals):
-            # One parser state can't say of one lexeme that it was ignored text and that it was a symbol.
-            raise UnsupportedFeatureError(
-                grammar.terminals[t].name,
-                pointer=grammar.terminals[t].pointer,
-                reason="is ignored and used in a rule, which needs ignored text that may repeat",
-                hint="Let ignored text follow ignored text, or use another terminal in the rule.",
-            )
+            _refuse_alike(grammar.terminals[t], grammar.terminals[t])
     rules = flatten(
         graphs,
         [lexeme is not None and lexeme.alive for lexeme in lexemes],
@@ -206,6 +200,20 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     return _assemble(
         grammar, rules, [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)], watch
     )
+
+
+def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
+    """Raise where one lexeme might be ignored text and a symbol at once.
+
+    A parser state can't say both of its last lexeme, so the bound on ignored text would be lost.
+    """
+    if terminal.priority == ignored.priority:
+        raise UnsupportedFeatureError(
+            terminal.name,
+            pointer=terminal.pointer,
+            reason="may begin like ignored text, which needs ignored text that may repeat",
+            hint="Let ignored text follow ignored text, or give one of them a higher priority.",
+        )
 
 
 def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watch: Watch) -> Network:
@@ -246,6 +254,11 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
     is_ignored = [0] * n_terminals
     for t in ignored:
         is_ignored[t] = 1
+    if not grammar.ignored.consecutive:
+        for i in ignored:
+            for t in range(n_terminals):
+                if first[t] & first[i] and not is_ignored[t]:
+                    _refuse_alike(grammar.terminals[t], grammar.terminals[i])
 
     terminals = grammar.terminals
     table = _Table(
