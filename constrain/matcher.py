@@ -114,8 +114,18 @@ class Matcher:
         if self._terminated:
             return False
         assert self._rows is not None
-        row = self._rows.array[index]
-        return self._retry(lambda: self._compiled.budget(self._arena).restrict(self._state, row, remaining))
+        address = self._rows.address(index)
+        if remaining < 1:
+            row = self._rows.array[index]
+            had_any = bool(row.any())
+            row[:] = 0
+            return had_any
+        try:
+            return self._compiled.budget(self._arena).restrict(self._state, address, remaining)
+        except ArenaFull:
+            return self._retry(
+                lambda: self._compiled.budget(self._arena).restrict(self._state, address, remaining)
+            )
 
     # -------------------------------------------------------------------------------------- moves
 

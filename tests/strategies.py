@@ -16,6 +16,7 @@ import constrain
 from constrain.grammars import ir
 from constrain.grammars.limits import Limits, Watch
 from constrain.tokenizer_index.network import build_network
+from tests.reference import patterns
 from tests.reference.vocabularies import TokenList
 
 ALPHABET = "abé "
@@ -178,28 +179,30 @@ def _expressions(n_terminals: int, rules: tuple[str, ...]) -> st.SearchStrategy[
 def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     """Small grammars: left recursion, nullable and unproductive rules, ambiguity, ignored text.
 
-    The language may be empty. Rules don't use ignored text that may not repeat. With ``greedy`` some
-    terminals are greedy, so that a text the lexer can go on reading may have no completion.
+    The language may be empty. Where ignored text may not repeat, no rule uses it, and no other
+    terminal begins like it: such grammars are refused. With ``greedy`` some terminals are greedy, so
+    that a text the lexer can go on reading may have no completion.
     """
-    patterns = draw(st.lists(_terminal_patterns(), min_size=1, max_size=4))
-    blank = draw(st.booleans())
-    if blank:
-        patterns.append(draw(st.sampled_from([ir.Literal(b" "), ir.Repeat(ir.Literal(b" "), 1, 3)])))
+    languages = draw(st.lists(_terminal_patterns(), min_size=1, max_size=4))
+    ignored = ir.Ignored()
+    has_blank = draw(st.booleans())
+    if has_blank:
+        leading, trailing, consecutive = (draw(st.booleans()) for _ in range(3))
+        if not consecutive:
+            languages = [p for p in languages if not patterns.is_prefix(p, b" ")] or [ir.Literal(b"a")]
+        ignored = ir.Ignored((len(languages),), leading, trailing, consecutive)
+        languages.append(draw(st.sampled_from([ir.Literal(b" "), ir.Repeat(ir.Literal(b" "), 1, 3)])))
     terminals = tuple(
         ir.Terminal(
-            pattern,
+            language,
             f"T{i}",
             priority=draw(st.sampled_from([0, 0, 0, 1])),
             greedy=greedy and draw(st.booleans()),
         )
-        for i, pattern in enumerate(patterns)
+        for i, language in enumerate(languages)
     )
-    ignored = ir.Ignored()
-    if blank:
-        leading, trailing, consecutive = (draw(st.booleans()) for _ in range(3))
-        ignored = ir.Ignored((len(terminals) - 1,), leading, trailing, consecutive)
     rules = _RULES[: draw(st.integers(1, len(_RULES)))]
-    bodies = _expressions(len(terminals) - (blank and not ignored.consecutive), rules)
+    bodies = _expressions(len(terminals) - (has_blank and not ignored.consecutive), rules)
     grammar = ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
     try:
         build_network(grammar, Watch(Limits()))

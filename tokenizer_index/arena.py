@@ -338,6 +338,8 @@ class Arena:
         far = kernels.far
         self._run = kernels.run
         self._run_costs = kernels.run_costs
+        self._cost_quick = kernels.cost_quick
+        self._fits_quick = kernels.fits_quick
         self._advance_quick = kernels.advance_quick
         self._fill_quick = kernels.fill_quick
         self._accepting_quick = kernels.accepting_quick
@@ -582,6 +584,18 @@ class Arena:
             finally:
                 self._scratch = None
                 shared.give_back(scratch)
+
+    def known_cost(self, state: int) -> int:
+        """Return ``cost << 1 | is exact`` of a state, or -1 if it is not known yet."""
+        with self.lock:
+            r: int = self._cost_quick(self._h, state)
+        return r
+
+    def is_within(self, state: int, limit: int) -> bool:
+        """Is it known that no token after ``state`` needs more than ``limit`` further tokens?"""
+        with self.lock:
+            r: int = self._fits_quick(self._h, state, limit)
+        return r == 1
 
     def add_tables(
         self, tables: dict[int, tuple[NDArray[Any], int | None]], *, is_shared: bool = False

@@ -16,9 +16,6 @@ import threading
 import time
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from constrain.tokenizer_index import necessary
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.costs import INFINITE, Costs
@@ -100,27 +97,22 @@ class Budget:
                 self._given_up.add(state)
         return MinTokens(*self.costs.cost(state))
 
-    def restrict(self, state: int, row: NDArray[np.int32], remaining: int) -> bool:
+    def restrict(self, state: int, address: int, remaining: int) -> bool:
         """Clear the tokens of a mask after which the output could not be finished in time.
 
         Parameters
         ----------
         state : int
-        row : (n_words,) int32, C-contiguous, changed in place
-            The mask of ``state``, end tokens included; these stay while ``remaining`` is at least 1.
+        address : int
+            Of ``n_words`` int32, changed in place: the mask of ``state``. End tokens in it stay.
         remaining : int
-            Tokens left, this one and the end token included.
+            Tokens left, this one and the end token included; at least 1.
 
         Returns
         -------
         bool
             Any token was cleared.
         """
-        if remaining < 1:
-            had_any = bool(row.any())
-            row[:] = 0
-            return had_any
-        address: int = row.__array_interface__["data"][0]
         return self.costs.restrict(state, address, min(remaining - 2, INFINITE - 1))
 
     def _search(self, start: int, deadline: float) -> bool:

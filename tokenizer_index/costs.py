@@ -64,7 +64,9 @@ class Costs:
 
         `INFINITE` where no sequence of tokens finishes.
         """
-        found, _ = self.run(k.OP_COST, state)
+        found = self.arena.known_cost(state)
+        if found < 0:
+            found, _ = self.run(k.OP_COST, state)
         return found >> 1, bool(found & 1)
 
     def necessary(self, state: int) -> int:
@@ -85,6 +87,8 @@ class Costs:
 
     def restrict(self, state: int, address: int, limit: int) -> bool:
         """Clear the tokens of a mask after which more than ``limit`` tokens are needed; were there any?"""
+        if self.arena.is_within(state, limit):
+            return False
         return self.run(k.OP_RESTRICT, state, address, limit)[0] == 1
 
     def lower(self, state: int, cost: int, *, is_exact: bool) -> None:

@@ -4760,6 +4760,19 @@ def _store_cost(h, d, cost, is_exact):
     return 0
 
 
+@_quick
+def cost_quick(h, d):
+    """Cost of matcher state ``d`` as `_cost` keeps it, less one; -1 if it is not known yet."""
+    return _get32(_view(h, D_ATTR), 4 * d + 3) - 1
+
+
+@_quick
+def fits_quick(h, d, limit):
+    """1 if no token after matcher state ``d`` is known to need more than ``limit`` tokens, 0 if that is not known."""
+    known = _get32(_view(h, D_ATTR), 4 * d + 2)
+    return 1 if known != 0 and (known - 1) >> 1 <= limit else 0
+
+
 @_entry_point
 def run_costs(op, h, a, b, c, d):
     """Run one operation on costs; `run` says how."""
