@@ -3949,14 +3949,9 @@ def _terminal_cost(h, t):
     return c
 
 
-@_far
-def _rule_costs(h, kind):
-    """Fill RULE_COST: tokens from each dotted state to the end of its rule, the least fixpoint.
-
-    Of kind 1 the costs of terminals must be there already.
-    """
-    if (_header(h, S_RULES_DONE) >> kind) & 1:
-        return 0
+@_kernel
+def _going_on_cost(h, d, kind):
+    """Tokens from dotted state ``d`` over one more symbol to the end of its rule."""
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
     term_target = _view(h, TERM_TARGET)
@@ -3966,9 +3961,30 @@ def _rule_costs(h, kind):
     rule_start = _view(h, RULE_START)
     costs = _view(h, RULE_COST)
     terminals = _view(h, TERM_COST)
+    base = kind * _header(h, USED + IS_FINAL)
+    t0 = kind * _header(h, S_TERMINALS)
+    c = INFINITE
+    for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
+        step = _get64(terminals, t0 + _get32(term_symbol, k))
+        c = min(c, step + _get64(costs, base + _get32(term_target, k)))
+    for k in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
+        step = _get64(costs, base + _get32(rule_start, _get32(rule_symbol, k)))
+        c = min(c, step + _get64(costs, base + _get32(rule_target, k)))
+    return c
+
+
+@_far
+def _rule_costs(h, kind):
+    """Fill RULE_COST: tokens from each dotted state to the end of its rule, the least fixpoint.
+
+    Of kind 1 the costs of terminals must be there already.
+    """
+    if (_header(h, S_RULES_DONE) >> kind) & 1:
+        return 0
+    term_symbol = _view(h, TERM_SYMBOL)
+    costs = _view(h, RULE_COST)
     n = _header(h, USED + IS_FINAL)
     base = kind * n
-    t0 = kind * _header(h, S_TERMINALS)
     if kind == 0:
         for k in range(_header(h, USED + TERM_SYMBOL)):
             r = _terminal_cost(h, _get32(term_symbol, k))
@@ -3982,15 +3998,8 @@ def _rule_costs(h, kind):
             return r
         for z in range(n):
             d = n - 1 - z
-            old = _get64(costs, base + d)
-            c = old
-            for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
-                step = _get64(terminals, t0 + _get32(term_symbol, k))
-                c = min(c, step + _get64(costs, base + _get32(term_target, k)))
-            for k in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-                step = _get64(costs, base + _get32(rule_start, _get32(rule_symbol, k)))
-                c = min(c, step + _get64(costs, base + _get32(rule_target, k)))
-            if c < old:
+            c = _going_on_cost(h, d, kind)
+            if c < _get64(costs, base + d):
                 _put64(costs, base + d, c)
                 is_changed = True
     _set_header(h, S_RULES_DONE, _header(h, S_RULES_DONE) | (1 << kind))
@@ -4051,6 +4060,7 @@ def _after_rules(h, o, kind):
     rule_symbol = _view(h, RULE_SYMBOL)
     rule_target = _view(h, RULE_TARGET)
     rule_of = _view(h, RULE_OF)
+    is_final = _view(h, IS_FINAL)
     px = _view(h, PX_POOL)
     px_off = _view(h, PX_OFF)
     costs = _view(h, RULE_COST)
@@ -4060,7 +4070,11 @@ def _after_rules(h, o, kind):
         v = _get64(pool, j)
         d = v >> 32
         rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
-        total = min(total, _get64(costs, c0 + d) + rest)
+        # The end of a rule is no lexeme; what may follow it is in other items.
+        c = _get64(costs, c0 + d)
+        if _get32(is_final, d) != 0:
+            c = _going_on_cost(h, d, kind)
+        total = min(total, c + rest)
         for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
             c = _get64(costs, c0 + _get32(rule_target, e)) + rest
             r = _lower_cost(h, AFTER_RULE, _rule_key(o, _get32(rule_symbol, e), kind), c)

@@ -19,8 +19,8 @@ from tests.reference.vocabularies import TokenList
 
 
 def _check_grammar(grammar: ir.Grammar, tokens: TokenList) -> None:
-    reference = ReferenceEngine(grammar, tokens.tokens, tokens.eos_token_ids)
     try:
+        reference = ReferenceEngine(grammar, tokens.tokens, tokens.eos_token_ids)
         states = reference.reachable(at_most=8)
     except UnknownError:
         event("gave up")

@@ -22,8 +22,8 @@ def check_all_states(grammar: ir.Grammar, tokens: TokenList, *, at_most: int = 1
     The first states from the start are looked at, nearest first. Each token of each is also tried
     (I1, I2), and acceptance and end tokens are compared (I4, I5).
     """
-    reference = ReferenceEngine(grammar, tokens.tokens, tokens.eos_token_ids)
     try:
+        reference = ReferenceEngine(grammar, tokens.tokens, tokens.eos_token_ids)
         states = reference.reachable(at_most=at_most)
         masks = [reference.mask(state) for _, state in states]
     except UnknownError:

@@ -80,7 +80,10 @@ def test_booleans_are_set_operations(pattern: ir.Intersection, automaton: ir.Aut
         )
         assert patterns.matches(pattern, text) == expected
         assert patterns.matches(automaton, text) == _automaton_accepts(automaton, text)
-    alive = patterns.is_alive(patterns.start(pattern))
+    try:
+        alive = patterns.is_alive(patterns.start(pattern))
+    except patterns.UnknownError:
+        return
     assert alive or not any(patterns.matches(pattern, text) for text in everything)
 
 

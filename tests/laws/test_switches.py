@@ -19,7 +19,7 @@ from constrain.tokenizer_index.network import build_network
 from tests import strategies
 from tests.laws.specs import real_vocabulary
 from tests.laws.walks import DIGITS, LETTERS, expression_grammar, list_grammar, members_of
-from tests.reference.engine import ReferenceEngine
+from tests.reference.engine import ReferenceEngine, UnknownError
 from tests.reference.vocabularies import TokenList, one_byte_per_token, with_all_bytes
 
 SWITCHES = {
@@ -266,8 +266,10 @@ def test_counts_equal_unrolled_repeats(minimum: int, maximum: int | None) -> Non
 def test_liveness_is_settled_once(pattern: ir.Pattern, tokens: TokenList) -> None:
     """E12: asking in another order, and asking again, changes no mask of a Boolean pattern."""
     grammar = ir.pattern_grammar(pattern)
-    reference = ReferenceEngine(grammar, tokens.tokens, tokens.eos_token_ids)
-    states = reference.reachable(at_most=8)
+    try:
+        states = ReferenceEngine(grammar, tokens.tokens, tokens.eos_token_ids).reachable(at_most=8)
+    except UnknownError:
+        states = []
     assume(states)
     vocabulary = tokens.build()
     forward, backward = (arena(grammar, vocabulary) for _ in range(2))

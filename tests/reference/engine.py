@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from constrain.grammars import ir
 from tests.reference.grammar import DEAD, ReferenceGrammar, State
+from tests.reference.patterns import UnknownError
 
-
-class UnknownError(Exception):
-    """The search for a completion was given up: nothing can be said about this state."""
+__all__ = ["ReferenceEngine", "UnknownError"]
 
 
 class ReferenceEngine:

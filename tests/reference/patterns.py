@@ -235,11 +235,22 @@ def representatives(terms: Iterable[Term]) -> list[int]:
     return sorted({0}.union(*(cuts(t) for t in terms)) - {256})
 
 
+class UnknownError(Exception):
+    """A search was given up: nothing can be said."""
+
+
 _ALIVE: dict[Term, bool] = {}
+_AT_MOST = 1500
 
 
 def is_alive(term: Term) -> bool:
-    """Is any string at all in the language? Decided by looking at every residual."""
+    """Is any string at all in the language? Decided by looking at every residual.
+
+    Raises
+    ------
+    UnknownError
+        There are very many.
+    """
     if term in _ALIVE:
         return _ALIVE[term]
     parent: dict[Term, Term | None] = {term: None}
@@ -252,6 +263,8 @@ def is_alive(term: Term) -> bool:
                 _ALIVE[current] = True
                 current = parent[current]
             return True
+        if len(parent) > _AT_MOST:
+            raise UnknownError
         for byte in representatives([current]):
             after = step(current, byte)
             if after != NONE and _ALIVE.get(after, True) and after not in parent:

@@ -211,6 +211,29 @@ def test_random_patterns(pattern: ir.Pattern, tokens: TokenList) -> None:
     _check(spec, tokens, at_most=60)
 
 
+@strategies.fixed(60)
+@given(strategies.grammars(), strategies.vocabularies())
+def test_random_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
+    """The same for random grammars: ignored text, ambiguity, priorities, recursion."""
+    try:
+        spec = Spec.from_grammar(grammar)
+        constrain.compile(spec, tokens.build(), cache=False)
+    except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
+        return
+    _check(spec, tokens, at_most=40)
+
+
+def test_blanks_do_not_end_a_list() -> None:
+    """After ignored text that may not come last another lexeme is needed, though the list could end before."""
+    letter, blank = ir.Terminal(ir.Literal(b"a"), "a"), ir.Terminal(ir.Literal(b" "), "blank")
+    body = ir.Repetition(ir.TerminalReference(0), 0, None)
+    spec = Spec.from_grammar(ir.Grammar((letter, blank), {"start": body}, "start", ir.Ignored((1,))))
+    matcher = constrain.compile(spec, BYTES.build(), cache=False).matcher()
+    assert matcher.accept_string("a ")
+    assert matcher.min_tokens_to_finish() == 1
+    _check(spec, BYTES)
+
+
 def test_slices_change_nothing() -> None:
     """Where characters of the slice stand for all tokens made of them, costs and masks are the same."""
     rng = random.Random(5)
