@@ -48,8 +48,10 @@ def cache_folder() -> Path:
     return Path(named) if named else Path(platformdirs.user_cache_dir("constrain", appauthor=False))
 
 
-def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Header) -> None:
-    """Write an artefact, replacing what was there.
+def write_arrays(
+    folder: Path, arrays: Mapping[str, NDArray[Any]], header: Header, *, replace: bool = True
+) -> None:
+    """Write an artefact.
 
     Parameters
     ----------
@@ -59,6 +61,9 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Heade
         Names are file names without their ending.
     header : mapping
         What `read_arrays` must be asked for.
+    replace : bool
+        Whether a folder that is there already gives way. While it does, other processes see none
+        for a moment.
 
     Raises
     ------
@@ -80,8 +85,9 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Heade
         manifest = {"format": FORMAT, "header": dict(header), "arrays": described}
         (new / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         for attempt in range(_ATTEMPTS):
-            with suppress(FileNotFoundError):
-                folder.rename(Path(work, f"old-{attempt}"))
+            if replace:
+                with suppress(FileNotFoundError):
+                    folder.rename(Path(work, f"old-{attempt}"))
             try:
                 new.rename(folder)
             except OSError as error:
@@ -90,6 +96,8 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Heade
                 # Another process put its copy there in between: move that one away too. If this
                 # goes on and on, all of them write the same artefact, and any copy serves.
             else:
+                return
+            if not replace:
                 return
 
 
@@ -151,26 +159,35 @@ def load_or_build(
     """Open a cached artefact, or build its arrays and keep them.
 
     A damaged or foreign folder is replaced, with a warning in the log. Where the folder cannot be
-    read or written the arrays are built and not kept.
+    read or written the arrays are built and not kept. The arrays are read-only in any case.
     """
     names = tuple(names)
+    damaged = False
     try:
         return read_arrays(folder, header, names)
     except FileNotFoundError:
         pass  # not made yet
     except ArtefactError as error:
         _log.warning("cached artefact is built again: %s", error)
+        damaged = True
     except OSError as error:
         _log.warning("cache folder cannot be read, so nothing is kept: %s", error)
-        return build()
-    arrays = build()
+        return _read_only(build())
+    arrays = _read_only(build())
     try:
-        write_arrays(folder, arrays, header)
+        # What another process has written meanwhile is as good as ours, and may be in use.
+        write_arrays(folder, arrays, header, replace=damaged)
         # The mapped copy takes the place of the built one, whose memory is private to this process.
         return read_arrays(folder, header, names)
     except (OSError, ArtefactError) as error:
         _log.warning("cache folder cannot be written, so nothing is kept: %s", error)
         return arrays
+
+
+def _read_only(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays
 
 
 def _open(path: Path) -> NDArray[Any]:

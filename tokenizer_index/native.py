@@ -1,8 +1,7 @@
 """The kernels as machine code: compiled once for each machine, then loaded without Numba.
 
-Numba compiles each kernel of ``kernels`` (half a minute, once); the results are linked into one module with
-a C function for each far function and a Python function for each entry point, and the object file is
-kept in the user's cache folder. Later processes load it in some 20 ms: importing Numba alone would take
+``kernel_build`` compiles the kernels of ``kernels`` (half a minute, once) into one object file with a C function
+for each far function and a Python function for each entry point, which is kept in the user's cache folder. Later processes load it in some 20 ms: importing Numba alone would take
 twenty times as long. Calls go through functions of CPython's vectorcall kind made here, which cost about
 0.1 µs.
 
@@ -17,7 +16,6 @@ import logging
 import platform
 import sys
 import threading
-from collections.abc import Callable
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
@@ -29,13 +27,12 @@ import numpy as np
 
 from constrain.tokenizer_index import cache
 from constrain.tokenizer_index.errors import ArtefactError
-from constrain.tokenizer_index.layout import FAULT, IS_CHECKED
+from constrain.tokenizer_index.kernel_build import Progress, build
+from constrain.tokenizer_index.layout import IS_CHECKED
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _loaded: Native | None = None
-
-Progress = Callable[[int, int], None]
 
 _METH_FASTCALL = 0x0080
 _PYTHON_API = (
@@ -135,7 +132,7 @@ class _Loader:
             stored = None
         if stored is None:
             _log.warning("compiling the kernels for this machine, once; this takes about half a minute")
-            code, names = _build(self, self.progress)
+            code, names = build(self.target(3), self.progress)
             stored = {
                 "code": np.frombuffer(code, np.uint8),
                 "names": np.frombuffer("\n".join(names).encode(), np.uint8),
@@ -170,115 +167,4 @@ class _Loader:
         return native
 
 
-_SOURCES = ("kernels.py", "layout.py", "native.py")
-
-
-# ----------------------------------------------------------------------------------- compiling
-
-
-def _build(loader: _Loader, progress: Progress | None) -> tuple[bytes, list[str]]:
-    """Compile all kernels; return an object file and the names of its functions."""
-    from numba import njit, types
-
-    from constrain.tokenizer_index import kernels
-
-    compiler: Any = njit  # its annotations lack an option
-    kinds = (
-        *(("far", f) for f in kernels.FAR_FUNCTIONS),
-        *(("quick", f) for f in kernels.QUICK),
-        *(("free", f) for f in kernels.ENTRY_POINTS),
-    )
-    wrappers: list[str] = [_DECLARATIONS]
-    modules: list[bytes] = []
-    names: list[str] = []
-    for done, (kind, function) in enumerate(kinds):
-        if progress is not None:
-            progress(done, len(kinds))
-        n = function.__code__.co_argcount
-        dispatcher = compiler(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
-        dispatcher.compile(types.int64(*[types.int64] * n))
-        (compiled,) = dispatcher.overloads.values()
-        modules.append(compiled.library._final_module.as_bitcode())
-        stem = f"{kind}.{function.__name__}"
-        wrappers.append(_c_function(stem, compiled.fndesc.llvm_func_name, n))
-        if kind == "far":
-            names.append(stem)
-        else:
-            names.append(f"py.{function.__name__}")
-            wrappers.append(_python_function(names[-1], stem, n, is_free=kind == "free"))
-    if progress is not None:
-        progress(len(kinds), len(kinds))
-    module = llvm.parse_assembly("\n".join(wrappers))
-    for bitcode in modules:
-        module.link_in(llvm.parse_bitcode(bitcode))
-    # What is not asked for by name goes: Numba's own wrappers, and with them all ties to its runtime.
-    for item in (*module.functions, *module.global_variables):
-        if not item.is_declaration:
-            item.linkage = "external" if item.name in names else "internal"
-    target = loader.target(3)
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
-    return target.emit_object(module), names
-
-
-_DECLARATIONS = """
-declare i64 @PyLong_AsLongLong(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyErr_Occurred()
-declare i32 @PyErr_BadArgument()
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-"""
-
-
-def _c_function(name: str, core: str, n: int) -> str:
-    """LLVM assembly of a C function around one of Numba's, which gives a status and its result apart."""
-    arguments = ", ".join(f"i64 %a{i}" for i in range(n))
-    return f"""
-declare i32 @"{core}"(ptr, ptr, {", ".join(["i64"] * n)})
-define i64 @"{name}"({arguments}) {{
-  %result = alloca i64
-  %error = alloca ptr
-  store i64 0, ptr %result
-  %status = call i32 @"{core}"(ptr %result, ptr %error, {arguments})
-  %value = load i64, ptr %result
-  %failed = icmp ne i32 %status, 0
-  %answer = select i1 %failed, i64 {FAULT}, i64 %value
-  ret i64 %answer
-}}
-"""
-
-
-def _python_function(name: str, target: str, n: int, *, is_free: bool) -> str:
-    """LLVM assembly of a CPython function (``METH_FASTCALL``) that converts ``n`` integers and the result."""
-    lines = [
-        f'define ptr @"{name}"(ptr %self, ptr %arguments, i64 %count) {{',
-        f"  %right = icmp eq i64 %count, {n}",
-        "  br i1 %right, label %convert, label %wrong",
-        "wrong:",
-        "  call i32 @PyErr_BadArgument()",
-        "  ret ptr null",
-        "convert:",
-    ]
-    for i in range(n):
-        lines += [
-            f"  %p{i} = getelementptr ptr, ptr %arguments, i64 {i}",
-            f"  %o{i} = load ptr, ptr %p{i}",
-            f"  %a{i} = call i64 @PyLong_AsLongLong(ptr %o{i})",
-        ]
-    lines += [
-        "  %error = call ptr @PyErr_Occurred()",
-        "  %clean = icmp eq ptr %error, null",
-        "  br i1 %clean, label %work, label %failed",
-        "failed:",
-        "  ret ptr null",
-        "work:",
-    ]
-    if is_free:
-        lines.append("  %thread = call ptr @PyEval_SaveThread()")
-    lines.append(f'  %value = call i64 @"{target}"({", ".join(f"i64 %a{i}" for i in range(n))})')
-    if is_free:
-        lines.append("  call void @PyEval_RestoreThread(ptr %thread)")
-    lines += ["  %answer = call ptr @PyLong_FromLongLong(i64 %value)", "  ret ptr %answer", "}"]
-    return "\n".join(lines)
+_SOURCES = ("kernels.py", "layout.py", "kernel_build.py", "native.py")

@@ -101,6 +101,8 @@ def _load(text: str, watch: Watch) -> Json:
 
     try:
         return json.loads(text, parse_constant=refuse)
+    except SpecError:
+        raise  # a ValueError as well
     except json.JSONDecodeError as error:
         raise SpecError(f"the schema is not JSON: {error.msg}.", source=text, offset=error.pos) from error
     except ValueError as error:

@@ -150,6 +150,30 @@ def test_load_or_build_builds_once(tmp_path: Path) -> None:
     assert len(calls) == 1
 
 
+def test_what_another_process_wrote_is_kept(tmp_path: Path) -> None:
+    """An artefact that appears while it is being built is used, not replaced under its readers."""
+    folder = tmp_path / "folder"
+
+    def build() -> cache.Arrays:
+        cache.write_arrays(folder, some_arrays(), HEADER)
+        return some_arrays()
+
+    arrays = cache.load_or_build(folder, HEADER, some_arrays(), build)
+    inode = folder.stat().st_ino
+    assert not arrays["words"].flags.writeable
+    cache.write_arrays(folder, some_arrays(), HEADER, replace=False)
+    assert folder.stat().st_ino == inode
+    cache.write_arrays(folder, some_arrays(), HEADER)
+    assert folder.stat().st_ino != inode
+
+
+def test_arrays_that_cannot_be_kept_are_read_only(tmp_path: Path) -> None:
+    """Where the cache cannot be written, the built arrays are as read-only as the mapped ones."""
+    (tmp_path / "file").write_text("in the way")
+    arrays = cache.load_or_build(tmp_path / "file" / "folder", HEADER, some_arrays(), some_arrays)
+    assert not arrays["words"].flags.writeable
+
+
 def _build_slowly(folder: Path, barrier: object) -> None:
     barrier.wait()  # type: ignore[attr-defined]
     for _ in range(20):
