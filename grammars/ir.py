@@ -236,6 +236,32 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class Indentation:
+    """Indentation that counts, as in Python: lexemes without text where the blanks of lines change.
+
+    Parameters
+    ----------
+    newline : int
+        Terminal whose lexeme ends a line; the blanks after its last line break are the indentation of
+        the line to come.
+    indent, dedent : int
+        Terminals that rules use and that have no text: one ``indent`` stands after a ``newline`` whose
+        indentation is wider than the line before, one ``dedent`` for each level that ends there and for
+        each level open at the end of the text.
+    brackets : tuple of (int, int)
+        Terminals that open and close brackets. Between them ``newline`` is ignored.
+    tab : int
+        A tab goes to the next column that is a multiple of this.
+    """
+
+    newline: int
+    indent: int
+    dedent: int
+    brackets: tuple[tuple[int, int], ...] = ()
+    tab: int = 8
+
+
+@dataclass(frozen=True, slots=True)
 class Grammar:
     """A context-free grammar over terminals.
 
@@ -249,6 +275,7 @@ class Grammar:
     ignored : Ignored
     pointers : mapping of str to str
         Place in the spec of each rule, for messages.
+    indentation : Indentation or None
     """
 
     terminals: tuple[Terminal, ...]
@@ -256,6 +283,7 @@ class Grammar:
     start: str
     ignored: Ignored = Ignored()
     pointers: Mapping[str, str] = field(default_factory=dict)
+    indentation: Indentation | None = None
 
 
 def pattern_grammar(pattern: Pattern, name: str = "pattern") -> Grammar:

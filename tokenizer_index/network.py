@@ -181,6 +181,8 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         More positions, states or seconds than the limits allow.
     """
     n_terminals = len(grammar.terminals)
+    if grammar.indentation is not None:
+        raise UnsupportedFeatureError("indentation", hint="Write line breaks and blanks as terminals.")
     graphs = RuleGraphs(grammar, watch)
     lexemes: list[Lexeme | None] = [None] * n_terminals
     for t in graphs.used.union(grammar.ignored.terminals):
