@@ -17,12 +17,14 @@ import subprocess
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import constrain
+from constrain.tokenizer_index import native
 from tests.fuzz.inputs import grammar_text, hostile_json, regex_text, schema, vocabulary
 
 SECONDS_A_CASE = 20.0
@@ -186,6 +188,8 @@ def _refused(act: Callable[[], object], what: str) -> None:
 def work(seed: int, seconds: float) -> int:
     """Run cases from ``seed`` on; print a line for each finding and one of counts at the end."""
     faulthandler.enable()
+    warnings.simplefilter("ignore")
+    native.load()  # compiling the kernels is no part of a case
     counts: dict[str, int] = {}
     end = time.monotonic() + seconds
     while True:
