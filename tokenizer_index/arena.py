@@ -195,13 +195,11 @@ class ArenaOptions:
     use_canon: bool = True
 
 
-class ArenaFull(Exception):
-    """The arena reached its limit of bytes or states; a new one must be started."""
+class ArenaFull(LimitExceededError):
+    """The arena reached its limit of bytes or states; where there is more to do, a new one is started."""
 
     def __init__(self, limit: str, value: float) -> None:
-        super().__init__(limit, value)
-        self.limit = limit
-        self.value = value
+        super().__init__(limit, value, "the tables of one spec")
 
 
 class EmptyTerminals(Exception):
