@@ -33,7 +33,7 @@ _MOST_ALLOWANCE = 32 * _ALLOWANCE
 _NOTHING = np.zeros((0, 1), np.int64)
 _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
-_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
+_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
 _MEMOS = {
     k.STEP: 3,
     k.TSTEP: 2,
@@ -51,7 +51,7 @@ _INT32 = frozenset(
         k.L_ATTR,
         k.A_ATTR,
         k.P_ATTR,
-        k.TP_LEX,
+        k.Q_LEX,
         k.D_ROW,
         k.D_ATTR,
         k.TOKENS,
@@ -88,7 +88,10 @@ _FIRST: dict[int, int] = {
     k.PX_POOL: 256,
     k.PT_OFF: 64,
     k.PT_POOL: 512,
-    k.TP_LEX: 256,
+    k.Q_OFF: 64,
+    k.Q_POOL: 128,
+    k.Q_HASH: 128,
+    k.Q_LEX: 64,
     k.STEP: 3 * 256,
     k.TO_POOL: 128,
     k.TSTEP: 2 * 128,
@@ -453,7 +456,9 @@ class Arena:
         header[k.S_TERMINALS] = network.n_terminals
         header[k.S_LEADING] = network.ignored_leading
         header[k.S_TRAILING] = network.ignored_trailing
-        header[k.S_CONSECUTIVE] = network.ignored_consecutive
+        most = network.ignored_most
+        header[k.S_IGNORED_MOST] = 1 if most is None else most
+        header[k.S_IGNORED_STEP] = most is not None
         header[k.S_START_NULLABLE] = network.start_nullable
 
     def _put_tables(self) -> None:

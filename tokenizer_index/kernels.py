@@ -167,7 +167,7 @@ from constrain.tokenizer_index.layout import (
     P_ACCEPTING,
     P_ATTR,
     P_HASH,
-    P_NO_IGNORED,
+    P_IGNORED,
     P_OFF,
     P_POOL,
     PARENT,
@@ -179,6 +179,8 @@ from constrain.tokenizer_index.layout import (
     PT_POOL,
     PX_OFF,
     PX_POOL,
+    Q_LEX,
+    Q_OFF,
     RESULT,
     RULE_COST,
     RULE_MARK,
@@ -194,12 +196,13 @@ from constrain.tokenizer_index.layout import (
     S_BEST_NODE,
     S_BEST_TOKEN,
     S_CLASSES,
-    S_CONSECUTIVE,
     S_FAR,
     S_FLOOR,
     S_FRESH,
     S_GROW_NEED,
     S_GROW_TABLE,
+    S_IGNORED_MOST,
+    S_IGNORED_STEP,
     S_IS_PROVEN,
     S_LAYERS,
     S_LEADING,
@@ -254,7 +257,6 @@ from constrain.tokenizer_index.layout import (
     TOKEN_DATA,
     TOKEN_OFF,
     TOKENS,
-    TP_LEX,
     TP_OFF,
     TRIE_BASE,
     TRIE_SIZE,
@@ -1185,9 +1187,7 @@ def _template(h, n):
     """Return the template of the sorted, distinct dotted states in ``BUF_KERNEL[:n]``."""
     buf = _view(h, BUF_KERNEL)
     count = _header(h, USED + TP_OFF)
-    r = _room(h, TP_LEX, 4 * count + 4)
-    if r == 0:
-        r = _room(h, PX_OFF, count + 2)
+    r = _room(h, PX_OFF, count + 2)
     if r == 0:
         r = _room(h, PT_OFF, count + 2)
     if r < 0:
@@ -1248,9 +1248,6 @@ def _template(h, n):
     _put64(_view(h, PT_OFF), t + 1, y)
     _set_header(h, USED + PX_POOL, x)
     _set_header(h, USED + PT_POOL, y)
-    lex = _view(h, TP_LEX)
-    for k in range(4):
-        _put32(lex, 4 * t + k, UNFILLED)
     return t
 
 
@@ -1276,6 +1273,24 @@ def _intern_find(h, t, buf, n):
             if is_equal:
                 return v
         x = (x + 1) & mask
+
+
+@_kernel
+def _situation(h, template, flags):
+    """Return the situation of a template and flags: all that the next lexeme depends on."""
+    count = _header(h, USED + Q_OFF)
+    r = _room(h, BUF_KERNEL, 2)
+    if r == 0:
+        r = _room(h, Q_LEX, count + 1)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_KERNEL)
+    _put64(buf, 0, template)
+    _put64(buf, 1, flags)
+    q = _intern(h, Q_OFF, buf, 2)
+    if q == count:
+        _put32(_view(h, Q_LEX), q, UNFILLED)
+    return q
 
 
 @_far
@@ -1323,12 +1338,15 @@ def _parser_intern(h, n, flags, base):
     t = _template(h, m)
     if t < 0:
         return t
+    q = _situation(h, t, flags)
+    if q < 0:
+        return q
     p = _intern(h, P_OFF, keep, n + 1)
     attr = _view(h, P_ATTR)
     _put32(attr, 4 * p, t)
     _put32(attr, 4 * p + 1, flags)
     _put32(attr, 4 * p + 2, p if base < 0 else base)
-    _put32(attr, 4 * p + 3, 0)
+    _put32(attr, 4 * p + 3, q)
     return p
 
 
@@ -1378,9 +1396,10 @@ def _parser_step(h, p, a):
     _set_header(h, S_REACHED, 0)
     first = _get64(a_off, a)
     last = _get64(a_off, a + 1)
+    n_ignored = flags >> P_IGNORED
     may_ignore = False
     for k in range(first, last):
-        if _get32(ignored, _get64(a_pool, k)) != 0 and flags & P_NO_IGNORED == 0:
+        if _get32(ignored, _get64(a_pool, k)) != 0 and n_ignored < _header(h, S_IGNORED_MOST):
             may_ignore = True
     start = _get64(off, p)
     n_kernel = _get64(off, p + 1) - start - 1
@@ -1423,9 +1442,7 @@ def _parser_step(h, p, a):
         if not may_ignore:
             return DEAD
         # The same items; only what may be ignored next, and whether the text may end, can change.
-        f = accepting
-        if _header(h, S_CONSECUTIVE) == 0:
-            f |= P_NO_IGNORED
+        f = accepting | ((n_ignored + _header(h, S_IGNORED_STEP)) << P_IGNORED)
         if f == flags:
             return p
         r = _room(h, BUF_KERNEL, n_kernel + 1)
@@ -1531,12 +1548,13 @@ def _parser_go(h, p, a):
 def _start_lexer(h, p):
     """Return the lexer state in which the next lexeme after ``p`` starts; DEAD if nothing can follow."""
     attr = _view(h, P_ATTR)
-    z = _get32(attr, 4 * p)
-    flags = _get32(attr, 4 * p + 1)
-    lex = _view(h, TP_LEX)
-    r = _get32(lex, 4 * z + flags)
+    q = _get32(attr, 4 * p + 3)
+    lex = _view(h, Q_LEX)
+    r = _get32(lex, q)
     if r != UNFILLED:
         return r
+    z = _get32(attr, 4 * p)
+    flags = _get32(attr, 4 * p + 1)
     off = _view(h, P_OFF)
     pool = _view(h, P_POOL)
     term_off = _view(h, TERM_OFF)
@@ -1572,8 +1590,8 @@ def _start_lexer(h, p):
                     return r
                 _put64(buf, n, _get64(starts, j))
                 n += 1
-    may_ignore = flags & P_NO_IGNORED == 0 and (n_kernel > 0 or _header(h, S_TRAILING) != 0)
-    if may_ignore:
+    may_ignore = n_kernel > 0 or _header(h, S_TRAILING) != 0
+    if may_ignore and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         ignored = _view(h, IGNORED_LIST)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
@@ -1595,7 +1613,7 @@ def _start_lexer(h, p):
         r = _lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
             return r
-    _put32(lex, 4 * z + flags, r)
+    _put32(lex, q, r)
     return r
 
 
@@ -2467,9 +2485,8 @@ def _append_list(h, v):
 
 
 @_kernel
-def _template_key(h, p):
-    attr = _view(h, P_ATTR)
-    return (_get32(attr, 4 * p) << 2) | _get32(attr, 4 * p + 1)
+def _situation_of(h, p):
+    return _get32(_view(h, P_ATTR), 4 * p + 3)
 
 
 @_far
@@ -2520,7 +2537,7 @@ def _visit(h, t, p, l, depth):
     """Collect the entries reached from node set ``t`` in configuration ``(p, l)`` into RESULT.
 
     Returns the lowest index of the path whose state a completion reached (large if none): a result that stays
-    inside is *closed*, depends on the template of ``p`` alone, and is remembered under it. -1: outside.
+    inside is *closed*, depends on the situation of ``p`` alone, and is remembered under it. -1: outside.
     """
     r = _room(h, PATH, depth + 1)
     if r == 0:
@@ -2560,7 +2577,7 @@ def _visit(h, t, p, l, depth):
         else:
             a = _get64(groups, 2 * g)
             t1 = _get64(groups, 2 * g + 1)
-        key = (_template_key(h, p) << 24) | a
+        key = (_situation_of(h, p) << 24) | a
         x = _slot(tsteps, 2, key)
         if use_visits != 0 and g >= g0 and _get64(tsteps, 2 * x) == key:
             z = _get64(tsteps, 2 * x + 1)
@@ -2589,7 +2606,7 @@ def _visit(h, t, p, l, depth):
             if r < 0:
                 return r
             _put64(tsteps, 2 * x, key)
-            _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _template_key(h, p1))
+            _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _situation_of(h, p1))
             _set_header(h, USED + TSTEP, _header(h, USED + TSTEP) + 1)
         if p1 < 0:
             continue
@@ -2604,7 +2621,7 @@ def _visit(h, t, p, l, depth):
                 return t1
             if t1 < 0:
                 continue
-        visit_key = (t1 << 32) | _template_key(h, p1)
+        visit_key = (t1 << 32) | _situation_of(h, p1)
         y = _slot(visits, 2, visit_key)
         is_open = False
         if use_visits != 0 and _get64(visits, 2 * y) == visit_key:
@@ -2853,7 +2870,7 @@ def _start(h):
     """Return the first matcher state."""
     flags = 0
     if _header(h, S_LEADING) == 0:
-        flags |= P_NO_IGNORED
+        flags |= _header(h, S_IGNORED_MOST) << P_IGNORED
     if _header(h, S_START_NULLABLE) != 0:
         flags |= P_ACCEPTING
     r = _room(h, BUF_KERNEL, 2)
@@ -4206,7 +4223,7 @@ def _after_terminal(h, p, t, kind):
         d = _get64(pt, e) & LOW32
         c = min(c, _get64(costs, c0 + d) + _after_rule(h, b, _get32(rule_of, d), kind))
         e += 1
-    if _get32(_view(h, IGNORED), t) != 0 and flags & P_NO_IGNORED == 0:
+    if _get32(_view(h, IGNORED), t) != 0 and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         c = min(c, again)
         if _header(h, S_TRAILING) != 0 and flags & P_ACCEPTING != 0:
             c = 0

@@ -69,7 +69,7 @@ LOW40 = 0xFFFFFFFFFF
     P_OFF,
     P_POOL,
     P_HASH,
-    P_ATTR,  # i32 (n, 4) template, flags, base
+    P_ATTR,  # i32 (n, 4) template, flags, base, situation
     TP_OFF,
     TP_POOL,
     TP_HASH,
@@ -77,10 +77,13 @@ LOW40 = 0xFFFFFFFFFF
     PX_POOL,
     PT_OFF,  # predicted edges on terminals, per template
     PT_POOL,
-    TP_LEX,  # i32 (n, 4) start lexer state by flags
     STEP,  # i64 (slots, 3) memo (p, a) -> p', origins reached
     TO_POOL,
-    TSTEP,  # i64 (slots, 2) memo (template, a) -> template
+    Q_OFF,  # situations: template and flags
+    Q_POOL,
+    Q_HASH,
+    Q_LEX,  # i32 (n,) start lexer state
+    TSTEP,  # i64 (slots, 2) memo (situation, a) -> situation
     D_OFF,
     D_POOL,
     D_HASH,
@@ -98,7 +101,7 @@ LOW40 = 0xFFFFFFFFFF
     V_POOL,
     V_HASH,
     V_ATTR,  # i32 (n, 2) slot of the remembered mask, cost
-    VISIT,  # i64 (slots, 2) memo (T, template) -> entry list
+    VISIT,  # i64 (slots, 2) memo (T, situation) -> entry list
     OPEN,  # i64 (slots, 1) visits of this mask that were open
     OPEN_SLOTS,
     MASKS,  # i32 (n, n_words) remembered masks
@@ -150,7 +153,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(127)
+) = range(130)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -168,7 +171,8 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_FRESH,
     S_LEADING,
     S_TRAILING,
-    S_CONSECUTIVE,
+    S_IGNORED_MOST,  # ignored lexemes in a row
+    S_IGNORED_STEP,  # what one counts: 0 where there is no limit
     S_START_NULLABLE,
     S_GROW_TABLE,
     S_GROW_NEED,
@@ -200,7 +204,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_WAY,
     S_STUCK,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 43)
+) = range(SCALARS, SCALARS + 44)
 MAX_FAR = 64
 HEADER_SIZE = S_FAR + MAX_FAR
 
@@ -210,7 +214,8 @@ FLAG_FRESH, FLAG_ELEMENTS = 1, 2
 E_STRIDE = 8
 E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
 SPARSE, DENSE, LAYER = 0, 1, 2
-P_ACCEPTING, P_NO_IGNORED = 1, 2
+# A parser state's flags are P_ACCEPTING and, above it, the number of ignored lexemes since the last real one.
+P_ACCEPTING, P_IGNORED = 1, 1
 
 # Limits that a kernel can run into; the numbers go to S_LIMIT.
 LIMIT_LIVENESS, LIMIT_LEXER_STATES = 1, 2

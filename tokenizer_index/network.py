@@ -98,7 +98,9 @@ class Network:
     priority, greedy, ignored : (n_terminals,)
         ``greedy`` is set where the front end asked for it or where it provably changes nothing.
     ignored_terminals : (n,)
-    ignored_leading, ignored_trailing, ignored_consecutive : bool
+    ignored_leading, ignored_trailing : bool
+    ignored_most : int or None
+        Ignored lexemes in a row; None: any number.
     start_nullable : bool
         The empty text is in the language.
     terminal_names, terminal_pointers : tuple of str
@@ -140,7 +142,7 @@ class Network:
     ignored_terminals: Int32
     ignored_leading: bool
     ignored_trailing: bool
-    ignored_consecutive: bool
+    ignored_most: int | None
     start_nullable: bool
     terminal_names: tuple[str, ...]
     terminal_pointers: tuple[str | None, ...]
@@ -181,6 +183,9 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         More positions, states or seconds than the limits allow.
     """
     n_terminals = len(grammar.terminals)
+    most = grammar.ignored.most
+    if most is not None and most < 0:
+        raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
     if grammar.indentation is not None:
         raise UnsupportedFeatureError("indentation", hint="Write line breaks and blanks as terminals.")
     graphs = RuleGraphs(grammar, watch)
@@ -189,7 +194,7 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         if not 0 <= t < n_terminals:
             raise SpecError(f"The grammar ignores terminal {t}, but has {n_terminals} terminals.")
         lexemes[t] = compile_terminal(grammar.terminals[t], watch)
-    if not grammar.ignored.consecutive:
+    if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
     rules = flatten(
@@ -252,11 +257,11 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         literal_offsets.append(len(literal_starts))
     watch.at_most("positions", n_positions, "the terminals together")
     ignored = [t for t in grammar.ignored.terminals if first[t]]
-    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.consecutive, watch)
+    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.most, watch)
     is_ignored = [0] * n_terminals
     for t in ignored:
         is_ignored[t] = 1
-    if not grammar.ignored.consecutive:
+    if grammar.ignored.most is not None:
         for i in ignored:
             for t in range(n_terminals):
                 if first[t] & first[i] and not is_ignored[t]:
@@ -329,7 +334,7 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         ignored_terminals=table.next(),
         ignored_leading=grammar.ignored.leading,
         ignored_trailing=grammar.ignored.trailing,
-        ignored_consecutive=grammar.ignored.consecutive,
+        ignored_most=grammar.ignored.most,
         start_nullable=rules.start_nullable,
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
