@@ -53,6 +53,7 @@ from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
 from constrain.tokenizer_index.greedy import provably_greedy
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
+from constrain.tokenizer_index.lines import LineRules, LineTables
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
@@ -107,6 +108,8 @@ class Network:
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
+    lines : LineTables or None
+        Where indentation counts.
     """
 
     edge_offsets: Int32
@@ -148,6 +151,7 @@ class Network:
     terminal_pointers: tuple[str | None, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
+    lines: LineTables | None = None
 
     @property
     def n_positions(self) -> int:
@@ -186,27 +190,36 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     most = grammar.ignored.most
     if most is not None and most < 0:
         raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
+    lines = None
     if grammar.indentation is not None:
-        raise UnsupportedFeatureError("indentation", hint="Write line breaks and blanks as terminals.")
+        lines = LineRules(grammar, grammar.indentation, watch)
+        grammar = lines.grammar
+        n_terminals = len(grammar.terminals)
     graphs = RuleGraphs(grammar, watch)
     lexemes: list[Lexeme | None] = [None] * n_terminals
     for t in graphs.used.union(grammar.ignored.terminals):
         if not 0 <= t < n_terminals:
             raise SpecError(f"The grammar ignores terminal {t}, but has {n_terminals} terminals.")
-        lexemes[t] = compile_terminal(grammar.terminals[t], watch)
+        if lines is None or not lines.is_mark(t):
+            lexemes[t] = compile_terminal(grammar.terminals[t], watch)
     if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
-    rules = flatten(
-        graphs,
-        [lexeme is not None and lexeme.alive for lexeme in lexemes],
-        [lexeme is not None and lexeme.nullable for lexeme in lexemes],
-        watch,
-    )
+    alive = [lexeme is not None and lexeme.alive for lexeme in lexemes]
+    newline = None
+    if lines is not None:
+        marks = lines.indentation
+        alive[marks.indent] = alive[marks.dedent] = True
+        newline = lexemes[marks.newline]
+        if newline is not None:
+            newline = lexemes[marks.newline] = lines.measure(newline)
+    rules = flatten(graphs, alive, [lexeme is not None and lexeme.nullable for lexeme in lexemes], watch)
+    if lines is not None:
+        lines.check(rules, newline)
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
-    return _assemble(
-        grammar, rules, [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)], watch
-    )
+    lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
+    network = _assemble(grammar, rules, lexemes, watch)
+    return network if lines is None else lines.complete(network, rules, lexemes)
 
 
 def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
