@@ -148,7 +148,7 @@ class _Builder:
         """Return where and how much ignored text may stand."""
         if not ignored:
             return ir.Ignored()
-        return ir.Ignored(ignored, leading=True, trailing=True, consecutive=True)
+        return ir.Ignored(ignored, leading=True, trailing=True, most=64)
 
     def ignored(self, body: Body, offset: int) -> int:
         """Return the terminal of an ``%ignore``."""
