@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from constrain.grammars import ir
+from constrain.grammars.adjacency import edge_characters, neighbours
 from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
+from constrain.grammars.lark_syntax.edges import Side, continuing, holds
 from constrain.grammars.lark_syntax.literals import literal
 from constrain.grammars.lark_syntax.substring import substring
-from constrain.grammars.lark_syntax.terminals import TerminalReader, single_literal
+from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
     Choice,
     Conjunction,
@@ -32,6 +34,7 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.regex.ranges import FULL, NONE, difference, union
 from constrain.grammars.regex.recursion import Task, run
 
 _START = "start"
@@ -143,6 +146,8 @@ class _Builder:
         # Grammars in the place of terminals.
         self.inner: dict[int, ir.Grammar] = {}
         self.dropped: dict[str, None] = {}
+        # Terminals that look at the text around their lexemes.
+        self.looking: list[tuple[int, Lexeme]] = []
         self.options = options
         self.watch = watch
         self.reader = TerminalReader(definitions, watch)
@@ -179,12 +184,44 @@ class _Builder:
             self.rules[name] = self.body(rule, scope)
             self.watch.at_most("states", len(self.rules), f"rule {name!r}")
         ignored = [self.ignored(body, offset) for body, offset in self.definitions.ignored]
-        return ir.Grammar(
+        grammar = ir.Grammar(
             tuple(self.terminals),
             self.rules,
             start,
             self.policy(tuple(dict.fromkeys(ignored))),
             self.pointers,
+        )
+        if self.looking:
+            self.check_edges(grammar)
+        return grammar
+
+    def check_edges(self, grammar: ir.Grammar) -> None:
+        """Refuse terminals that ask of the text around them what is not always so."""
+        for after in (True, False):
+            beside = neighbours(grammar, self.watch, after=after)
+            for t, lexeme in self.looking:
+                if lexeme.edges.is_in_loop:
+                    self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+                outer = NONE
+                for other in beside[t].terminals:
+                    pattern = grammar.terminals[other].pattern
+                    more = FULL if other in self.inner else edge_characters(pattern, at_end=not after)
+                    outer = union(outer, more)
+                if after and self.options.lexing == "longest":
+                    outer = difference(outer, continuing(lexeme.pattern))
+                side = Side(edge_characters(lexeme.pattern, at_end=after), outer, beside[t].is_last)
+                for condition in lexeme.edges.after if after else lexeme.edges.before:
+                    if not holds(condition, side, after=after):
+                        what = "after" if after else "before"
+                        self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
+
+    def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
+        """Refuse a terminal for its lookaround."""
+        raise lexeme.module.unsupported(
+            self.terminals[t].name,
+            lexeme.offset,
+            reason + ", and that cannot be enforced",
+            "Leave out the lookaround at the ends, or let other text stand beside it.",
         )
 
     def policy(self, ignored: tuple[int, ...]) -> ir.Ignored:
@@ -203,10 +240,19 @@ class _Builder:
             raise body.module.error("%ignore needs a terminal.", offset)
         if isinstance(node, Quoted):
             return self.literal(node, body.module).index
-        pattern = self.reader.pattern(node, body, "of %ignore")
-        return self.add(pattern, "ignored text").index
+        lexeme = self.reader.pattern(node, body, "of %ignore")
+        return self.add_lexeme(lexeme, "ignored text").index
 
     # -------------------------------------------------------------------------------- terminals
+
+    def add_lexeme(
+        self, lexeme: Lexeme, name: str, *, priority: int = 0, is_string: bool = False
+    ) -> ir.TerminalReference:
+        """Add a terminal that was read."""
+        found = self.add(lexeme.pattern, name, priority=priority, is_string=is_string)
+        if lexeme.edges:
+            self.looking.append((found.index, lexeme))
+        return found
 
     def add(
         self, pattern: ir.Pattern, name: str, *, priority: int = 0, is_string: bool = False
@@ -223,10 +269,10 @@ class _Builder:
         """Return a terminal that has a name."""
         found = self.terminal_of.get(entry.name)
         if found is None:
-            pattern = self.reader.entry_pattern(entry)
+            lexeme = self.reader.entry_pattern(entry)
             single = single_literal(entry)
             is_string = single is not None and single.is_string
-            found = self.add(pattern, entry.name, priority=entry.priority, is_string=is_string)
+            found = self.add_lexeme(lexeme, entry.name, priority=entry.priority, is_string=is_string)
             self.terminal_of[entry.name] = found
         return found
 
@@ -243,8 +289,8 @@ class _Builder:
                 shown = repr(read.text) + read.flags
             if len(shown) > _SHOWN:
                 shown = shown[: _SHOWN - 1] + "…"
-            pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[read.key] = self.add(pattern, shown, is_string=read.is_string)
+            lexeme = self.reader.pattern(node, Body(node, module, str), shown)
+            found = self.terminal_of[read.key] = self.add_lexeme(lexeme, shown, is_string=read.is_string)
         return found
 
     def range(self, node: Range, module: Module) -> ir.TerminalReference:
@@ -253,8 +299,8 @@ class _Builder:
         found = self.terminal_of.get(key)
         if found is None:
             shown = f"{node.low.text}..{node.high.text}"
-            pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[key] = self.add(pattern, shown)
+            lexeme = self.reader.pattern(node, Body(node, module, str), shown)
+            found = self.terminal_of[key] = self.add_lexeme(lexeme, shown)
         return found
 
     # -------------------------------------------------------------------------------- inner grammars
