@@ -54,6 +54,7 @@ from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSI
 from constrain.tokenizer_index.greedy import provably_greedy
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
+from constrain.tokenizer_index.special_tokens import BEGIN, named_in
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
@@ -105,6 +106,8 @@ class Network:
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
+    special_tokens : tuple of str or int
+        Special tokens that the grammar names.
     """
 
     edge_offsets: Int32
@@ -146,6 +149,7 @@ class Network:
     terminal_pointers: tuple[str | None, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
+    special_tokens: tuple[str | int, ...] = ()
 
     @property
     def n_positions(self) -> int:
@@ -335,6 +339,7 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
         is_lexing_proven=_is_lexing_proven(grammar.terminals, lexemes, proven),
+        special_tokens=_special_tokens(grammar.terminals, lexemes),
     )
 
 
@@ -345,6 +350,16 @@ def _is_lexing_proven(
     if len({terminals[t].priority for t in used}) > 1:
         return False
     return all(proven[t] or not terminals[t].greedy for t in used)
+
+
+def _special_tokens(terminals: tuple[Terminal, ...], lexemes: list[Lexeme | None]) -> tuple[str | int, ...]:
+    patterns = [
+        terminal.pattern
+        for terminal, lexeme in zip(terminals, lexemes, strict=True)
+        if lexeme is not None
+        and any((fragment.first | fragment.inner) >> BEGIN & 1 for _, fragment in lexeme.literals)
+    ]
+    return named_in(patterns) if patterns else ()
 
 
 class _Table:
