@@ -263,7 +263,8 @@ def with_special_tokens(index: VocabularyIndex, spellings: Mapping[bytes, int]) 
         "layers": layers,
         "duplicates": duplicates,
     }
-    for array in (data, offsets, *arrays.values()):
+    made: list[NDArray[Any]] = [data, offsets, *arrays.values()]
+    for array in made:
         array.flags.writeable = False
     return assemble(arrays, data, offsets, index.eos_token_ids)
 
