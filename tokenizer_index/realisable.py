@@ -107,7 +107,6 @@ class _Analysis:
         self._rules = rules
         self._walk = walk
         self._ignored = ignored
-        self._is_unbounded = ignored.most is None
         self._outside = [b for b in ignored.terminals if b != lines.inner_newline]
         self._lines = lines
         self._watch = watch
@@ -131,10 +130,14 @@ class _Analysis:
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
         begins = self._walk.begins
-        found = [b for b in ignored if self._may_begin(t, begins(b))]
-        if self._is_unbounded:
-            for b in found:  # grows while it is read
-                found += [c for c in ignored if c not in found and self._may_begin(b, begins(c))]
+        newest = found = [b for b in ignored if self._may_begin(t, begins(b))]
+        left = len(ignored) if self._ignored.most is None else self._ignored.most
+        while newest and left > 1:
+            left -= 1
+            newest = [
+                c for c in ignored if c not in found and any(self._may_begin(b, begins(c)) for b in newest)
+            ]
+            found = found + newest
         return found
 
     def _refused(
@@ -147,7 +150,9 @@ class _Analysis:
         for begins, members in self._groups.items():
             if members & expected and not self._may_begin(t, begins):
                 if gaps is None:
-                    is_possible = self._is_unbounded or (not is_ignored and self._ignored.most != 0)
+                    # The last ignored lexeme that is allowed in a row has none behind it.
+                    most = self._ignored.most
+                    is_possible = most is None or (most > 0 and not is_ignored)
                     gaps = self._ignored_after(t, ignored) if is_possible else []
                 if any(self._may_begin(b, begins) for b in gaps):
                     separated |= members & expected
