@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     ByteClass,
     Choice,
@@ -36,7 +37,14 @@ _SOME_BYTES = Repeat(ByteClass(((0, 255),)), 1, None)
 
 
 def union(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of either grammar."""
+    """Return the grammar of the texts of either grammar.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Indentation counts in one of them.
+    """
+    _refuse_indentation(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
         first, second = without_ignored(first), without_ignored(second)
@@ -44,8 +52,24 @@ def union(first: Grammar, second: Grammar) -> Grammar:
 
 
 def concatenation(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of ``first`` followed by texts of ``second``."""
+    """Return the grammar of the texts of ``first`` followed by texts of ``second``.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Indentation counts in one of them.
+    """
+    _refuse_indentation(first, second)
     return _join(without_ignored(first), without_ignored(second), Sequence, None)
+
+
+def _refuse_indentation(*grammars: Grammar) -> None:
+    if any(grammar.indentation is not None for grammar in grammars):
+        raise UnsupportedFeatureError(
+            "indentation",
+            reason="cannot be combined with another spec",
+            hint="Write both as one grammar.",
+        )
 
 
 def _shared_policy(first: Grammar, second: Grammar) -> Grammar | None:
