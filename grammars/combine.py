@@ -37,7 +37,14 @@ _SOME_BYTES = Repeat(ByteClass(((0, 255),)), 1, None)
 
 
 def union(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of either grammar."""
+    """Return the grammar of the texts of either grammar.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Indentation counts in one of them.
+    """
+    _refuse_indentation(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
         first, second = without_ignored(first), without_ignored(second)
@@ -45,7 +52,14 @@ def union(first: Grammar, second: Grammar) -> Grammar:
 
 
 def concatenation(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of ``first`` followed by texts of ``second``."""
+    """Return the grammar of the texts of ``first`` followed by texts of ``second``.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Indentation counts in one of them.
+    """
+    _refuse_indentation(first, second)
     return _join(without_ignored(first), without_ignored(second), Sequence, None)
 
 
