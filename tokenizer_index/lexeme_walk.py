@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,8 +34,11 @@ MOST_STATES = 4_000
 
 _POSITION = (1 << 32) - 1
 
-# Lexer values (count << 32 | position) of each automaton that is walked.
-_State: TypeAlias = tuple[frozenset[int], ...]
+# Terminals read side by side, each with the number of a set of its positions.
+_Company: TypeAlias = frozenset[tuple[int, int]]
+# Lexer values (count << 32 | position) of each literal of a terminal, and terminals read beside it.
+_Exactly: TypeAlias = tuple[tuple[frozenset[int], ...], _Company]
+_T = TypeVar("_T")
 
 
 class TooManyStatesError(Exception):
@@ -57,8 +60,8 @@ class _Exact:
                 return True
         return False
 
-    def steps(self, values: frozenset[int]) -> Iterator[tuple[int, int, int]]:
-        """Yield (low, high, value after) of every edge."""
+    def steps(self, values: frozenset[int]) -> Iterator[tuple[int, int]]:
+        """Yield (bytes, value after) of every edge."""
         for value in values:
             count = value >> 32
             least, most = self._positions[value & _POSITION][3:5]
@@ -69,35 +72,62 @@ class _Exact:
                 if action == INC:
                     least_there, most_there = self._positions[target][3:5]
                     after = count + 1 if most_there >= 0 else min(count + 1, least_there)
-                yield low, high, after << 32 | target
+                yield (2 << high) - (1 << low), after << 32 | target
 
 
 class _Loose:
-    """Several terminals read side by side, loosely; their positions are numbered one after another."""
+    """A terminal read loosely; its sets of positions are numbered as they are reached, from 0."""
 
-    def __init__(self, fragments: Iterable[tuple[int, Fragment]]) -> None:
-        self._edges: list[list[list[int]]] = []
-        self._accept: list[int] = []
-        self.owner: list[int] = []
-        starts = []
-        for t, fragment in fragments:
-            positions, edges = _tables(fragment)
-            base = len(self.owner)
-            starts.append(base)
-            self.owner += [t] * len(positions)
-            self._accept += [t if row[1] else -1 for row in positions]
-            for row in edges:
-                self._edges.append([[low, high, base + target] for low, high, target, *_ in row])
-        self.start = frozenset(starts)
+    def __init__(self, fragment: Fragment) -> None:
+        positions, edges = _tables(fragment)
+        self._accept = [row[1] != 0 for row in positions]
+        self._edges: list[list[tuple[int, int]]] = []
+        for row in edges:
+            spans: dict[int, int] = {}
+            for low, high, target, *_ in row:
+                spans[target] = spans.get(target, 0) | (2 << high) - (1 << low)
+            self._edges.append([(span, target) for target, span in spans.items()])
+        self._sets = [frozenset({0})]
+        self._numbers = {self._sets[0]: 0}
+        self._moves: dict[int, list[tuple[int, int]]] = {}
 
-    def accepted(self, positions: frozenset[int]) -> set[int]:
-        """Return the terminals that may end here."""
-        return {t for x in positions if (t := self._accept[x]) >= 0}
+    def accepts(self, state: int) -> bool:
+        """May the terminal end here?"""
+        return any(self._accept[x] for x in self._sets[state])
 
-    def steps(self, positions: frozenset[int]) -> Iterator[list[int]]:
-        """Yield (low, high, position after) of every edge."""
-        for x in positions:
-            yield from self._edges[x]
+    def moves(self, state: int) -> list[tuple[int, int]]:
+        """Return (bytes, state after any of them); the sets of bytes are disjoint."""
+        if state not in self._moves:
+            cells: dict[frozenset[int], int] = {}
+            for x in self._sets[state]:
+                for span, target in self._edges[x]:
+                    cells = _refined(cells, span, target)
+            self._moves[state] = [(span, self._number(reached)) for reached, span in cells.items()]
+        return self._moves[state]
+
+    def _number(self, positions: frozenset[int]) -> int:
+        if positions not in self._numbers:
+            self._numbers[positions] = len(self._sets)
+            self._sets.append(positions)
+        return self._numbers[positions]
+
+
+def _refined(cells: dict[frozenset[_T], int], span: int, value: _T) -> dict[frozenset[_T], int]:
+    """Return disjoint cells of bytes, each with the values reached by its bytes, after ``span`` reaches ``value``."""
+    split: dict[frozenset[_T], int] = {}
+    for reached, cell in cells.items():
+        both = cell & span
+        if both:
+            span ^= both
+            after = reached | {value}
+            split[after] = split.get(after, 0) | both
+            cell ^= both
+        if cell:
+            split[reached] = split.get(reached, 0) | cell
+    if span:
+        after = frozenset((value,))
+        split[after] = split.get(after, 0) | span
+    return split
 
 
 def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]:
@@ -109,26 +139,6 @@ def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]
         edges.append(flat[at : at + row[0]])
         at += row[0]
     return positions, edges
-
-
-def _moves(parts: Sequence[_Exact | _Loose], state: _State) -> list[tuple[int, _State]]:
-    """Return (bytes, state after any of them); bytes that no automaton reads are left out."""
-    edges = [(low, high, k, v) for k, p in enumerate(parts) for low, high, v in p.steps(state[k])]
-    ends = sorted({low for low, *_ in edges} | {high + 1 for _, high, *_ in edges})
-    number = {end: i for i, end in enumerate(ends)}
-    reached: list[list[set[int]] | None] = [None] * len(ends)
-    for low, high, k, value in edges:
-        for i in range(number[low], number[high + 1]):
-            row = reached[i]
-            if row is None:
-                row = reached[i] = [set() for _ in parts]
-            row[k].add(value)
-    moves: dict[_State, int] = {}
-    for i, row in enumerate(reached):
-        if row is not None:
-            after = tuple(map(frozenset, row))
-            moves[after] = moves.get(after, 0) | (1 << ends[i + 1]) - (1 << ends[i])
-    return [(span, after) for after, span in moves.items()]
 
 
 class LexemeWalk:
@@ -154,6 +164,7 @@ class LexemeWalk:
         self._priority = priority
         self._greedy = greedy
         self._watch = watch
+        self._automata: dict[int, _Loose] = {}
         self._may_continue: dict[int, int] = {}
         self._ends: dict[int, list[int]] = {}
         self._own_ends: dict[int, list[int] | None] = {}
@@ -186,11 +197,14 @@ class LexemeWalk:
             self._watch.step("lexemes", 1 + len(groups) // 16)
         return found
 
-    def _fragment(self, t: int) -> tuple[int, Fragment]:
-        """Return the first positive literal of a terminal, behind its number."""
-        lexeme = self._lexemes[t]
-        assert lexeme is not None
-        return t, next(fragment for negative, fragment in lexeme.literals if not negative)
+    def _loose(self, t: int) -> _Loose:
+        """Return the automaton of the first positive literal of a terminal."""
+        if t not in self._automata:
+            lexeme = self._lexemes[t]
+            assert lexeme is not None
+            fragment = next(fragment for negative, fragment in lexeme.literals if not negative)
+            self._automata[t] = _Loose(fragment)
+        return self._automata[t]
 
     def may_continue(self, t: int) -> int:
         """Return the bytes that may go on where a lexeme of ``t`` could end, or more."""
@@ -216,31 +230,43 @@ class LexemeWalk:
         return self._ends[t]
 
     def _walk_ends(self, t: int) -> list[int]:
-        union = _Loose(map(self._fragment, (t, *self.beside[t])))
         priority = self._priority[t]
         found: set[int] = set()
-        for positions, goes_on in self._states(union, t):
-            ending = union.accepted(positions)
+        for state, goes_on in self._states(t, (t, *self.beside[t])):
+            ending = self._ending(state)
             if t in ending:
                 is_greedy = any(self._greedy[x] and self._priority[x] == priority for x in ending)
                 found.add(goes_on if is_greedy else 0)
         return [mask for mask in found if not any(mask != other and mask & ~other == 0 for other in found)]
 
-    def _states(self, union: _Loose, t: int) -> Iterator[tuple[frozenset[int], int]]:
+    def _ending(self, state: _Company) -> list[int]:
+        """Return the terminals that may end here."""
+        return [x for x, at in state if self._loose(x).accepts(at)]
+
+    def _moves(self, state: _Company) -> list[tuple[int, _Company]]:
+        """Return (bytes, state after any of them); bytes that no automaton reads are left out."""
+        cells: dict[_Company, int] = {}
+        for x, at in state:
+            for span, after in self._loose(x).moves(at):
+                cells = _refined(cells, span, (x, after))
+        self._watch.step("lexemes", 4 + len(cells))
+        return [(span, after) for after, span in cells.items()]
+
+    def _states(self, t: int, company: Iterable[int]) -> Iterator[tuple[_Company, int]]:
         """Yield the states after one byte and more in which ``t`` is alive, each with the bytes that go on."""
-        seen: set[frozenset[int]] = set()
-        todo = deque([union.start])
+        start: _Company = frozenset((x, 0) for x in company)
+        seen: set[_Company] = set()
+        todo = deque([start])
         while todo:
-            positions = todo.popleft()
-            moves = _moves([union], (positions,))
-            self._watch.step("lexemes", 1 + len(moves))
-            if positions in seen:
+            state = todo.popleft()
+            moves = self._moves(state)
+            if state in seen:
                 goes_on = 0
                 for span, _ in moves:
                     goes_on |= span
-                yield positions, goes_on
-            for _, (after,) in moves:
-                if after not in seen and any(union.owner[x] == t for x in after):
+                yield state, goes_on
+            for _, after in moves:
+                if after not in seen and any(x == t for x, _ in after):
                     if len(seen) >= MOST_STATES:
                         raise TooManyStatesError
                     seen.add(after)
@@ -260,10 +286,8 @@ class LexemeWalk:
         lexeme = self._lexemes[t]
         if lexeme is None or not self._greedy[t] or not lexeme.is_plain or has_counts(lexeme):
             return None
-        union = _Loose([self._fragment(t)])
         try:
-            states = self._states(union, t)
-            return [goes_on for positions, goes_on in states if union.accepted(positions)]
+            return [goes_on for state, goes_on in self._states(t, (t,)) if self._ending(state)]
         except TooManyStatesError:
             return None
 
@@ -285,22 +309,41 @@ class LexemeWalk:
 
     def _search_begins(self, lexeme: Lexeme, above: Iterable[int]) -> int:
         literals = [(negative, _Exact(fragment)) for negative, fragment in lexeme.literals]
-        union = _Loose(map(self._fragment, above))
-        parts = [*(part for _, part in literals), union]
 
-        def is_alive(state: _State) -> bool:
-            return all(values or negative for (negative, _), values in zip(literals, state, strict=False))
+        def is_alive(state: _Exactly) -> bool:
+            return all(state[0][k] or negative for k, (negative, _) in enumerate(literals))
 
-        def is_end(state: _State) -> bool:
-            ends = (
-                part.accepts(values) != negative
-                for (negative, part), values in zip(literals, state, strict=False)
-            )
-            return all(ends) and not union.accepted(state[-1])
+        def is_end(state: _Exactly) -> bool:
+            values, company = state
+            return all(
+                part.accepts(values[k]) != negative for k, (negative, part) in enumerate(literals)
+            ) and not self._ending(company)
+
+        def moves(state: _Exactly) -> list[tuple[int, _Exactly]]:
+            values, company = state
+            cells: dict[frozenset[tuple[int, int]], int] = {}
+            for x, at in company:
+                for span, after in self._loose(x).moves(at):
+                    cells = _refined(cells, span, (x, after))
+            for k, (_, part) in enumerate(literals):
+                for span, value in part.steps(values[k]):
+                    cells = _refined(cells, span, (~k, value))
+            self._watch.step("lexemes", 4 + len(cells))
+            return [
+                (
+                    span,
+                    (
+                        tuple(frozenset(v for j, v in reached if j == ~k) for k in range(len(literals))),
+                        frozenset((x, at) for x, at in reached if x >= 0),
+                    ),
+                )
+                for reached, span in cells.items()
+            ]
 
         left, found = MOST_STATES, 0
-        vain: set[_State] = set()
-        for span, first in _moves(parts, tuple(part.start for part in parts)):
+        vain: set[_Exactly] = set()
+        start = tuple(part.start for _, part in literals), frozenset((x, 0) for x in above)
+        for span, first in moves(start):
             seen, todo, is_found = {first}, deque([first]), False
             while todo and left and not is_found:
                 state = todo.popleft()
@@ -308,9 +351,7 @@ class LexemeWalk:
                 if not is_alive(state) or state in vain:
                     continue
                 is_found = is_end(state)
-                moves = [] if is_found else _moves(parts, state)
-                self._watch.step("lexemes", 1 + len(moves))
-                for _, after in moves:
+                for _, after in [] if is_found else moves(state):
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
