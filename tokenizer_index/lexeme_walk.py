@@ -3,7 +3,7 @@
 Everything here is decided from the byte automata of a few terminals at a time, by small determinisations with a
 limit on their states. Sets of bytes and of terminals are the bits of integers.
 
-A *loose* automaton forgets counts and, of a conjunction, all literals but the first positive one: it goes on
+A *loose* automaton forgets counts, negative literals that count, and that a conjunction may be dead: it goes on
 and accepts wherever the terminal does, and more. What must not be missed is asked of loose automata, what
 must really exist of exact ones.
 """
@@ -76,24 +76,47 @@ class _Exact:
 
 
 class _Loose:
-    """A terminal read loosely; its sets of positions are numbered as they are reached, from 0."""
+    """A terminal read loosely; its sets of positions are numbered as they are reached, from 0.
 
-    def __init__(self, fragment: Fragment) -> None:
-        positions, edges = _tables(fragment)
-        self._accept = [row[1] != 0 for row in positions]
+    Positions of several literals are numbered one after another.
+    """
+
+    def __init__(self, lexeme: Lexeme) -> None:
         self._edges: list[list[tuple[int, int]]] = []
-        for row in edges:
-            spans: dict[int, int] = {}
-            for low, high, target, *_ in row:
-                spans[target] = spans.get(target, 0) | (2 << high) - (1 << low)
-            self._edges.append([(span, target) for target, span in spans.items()])
-        self._sets = [frozenset({0})]
+        self._accept: list[bool] = []
+        # The literals that count, (negative, first position behind it).
+        self._literals: list[tuple[bool, int]] = []
+        starts = []
+        for negative, fragment in lexeme.literals:
+            positions, edges = _tables(fragment)
+            if negative and any(row[2] for row in positions):
+                continue
+            base = len(self._accept)
+            starts.append(base)
+            self._accept += [row[1] != 0 for row in positions]
+            for row in edges:
+                spans: dict[int, int] = {}
+                for low, high, target, *_ in row:
+                    spans[target] = spans.get(target, 0) | (2 << high) - (1 << low)
+                self._edges.append([(span, base + target) for target, span in spans.items()])
+            self._literals.append((negative, len(self._accept)))
+        self._sets = [frozenset(starts)]
         self._numbers = {self._sets[0]: 0}
         self._moves: dict[int, list[tuple[int, int]]] = {}
 
+    def _all(self, positions: Iterable[int], *, alive: bool) -> bool:
+        """Are all positive literals among ``positions``, and, unless only ``alive`` is asked for, no negative ones?"""
+        first = 0
+        for negative, behind in self._literals:
+            is_there = any(first <= x < behind for x in positions)
+            if is_there == negative and not (negative and alive):
+                return False
+            first = behind
+        return True
+
     def accepts(self, state: int) -> bool:
         """May the terminal end here?"""
-        return any(self._accept[x] for x in self._sets[state])
+        return self._all([x for x in self._sets[state] if self._accept[x]], alive=False)
 
     def moves(self, state: int) -> list[tuple[int, int]]:
         """Return (bytes, state after any of them); the sets of bytes are disjoint."""
@@ -102,7 +125,11 @@ class _Loose:
             for x in self._sets[state]:
                 for span, target in self._edges[x]:
                     cells = _refined(cells, span, target)
-            self._moves[state] = [(span, self._number(reached)) for reached, span in cells.items()]
+            self._moves[state] = [
+                (span, self._number(reached))
+                for reached, span in cells.items()
+                if self._all(reached, alive=True)
+            ]
         return self._moves[state]
 
     def _number(self, positions: frozenset[int]) -> int:
@@ -166,9 +193,11 @@ class LexemeWalk:
         self._watch = watch
         self._automata: dict[int, _Loose] = {}
         self._may_continue: dict[int, int] = {}
-        self._ends: dict[int, list[int]] = {}
+        self._ends: dict[int, list[list[int]]] = {}
         self._own_ends: dict[int, list[int] | None] = {}
-        self._begins: dict[int, int] = {}
+        self._above: dict[int, int] = {}
+        self._begins: dict[tuple[int, int], int] = {}
+        self._carries: dict[tuple[int, int], bool] = {}
 
     def _bytes(self, t: int, which: str) -> int:
         found = (1 << 256) - 1
@@ -198,12 +227,11 @@ class LexemeWalk:
         return found
 
     def _loose(self, t: int) -> _Loose:
-        """Return the automaton of the first positive literal of a terminal."""
+        """Return the automaton of a terminal."""
         if t not in self._automata:
             lexeme = self._lexemes[t]
             assert lexeme is not None
-            fragment = next(fragment for negative, fragment in lexeme.literals if not negative)
-            self._automata[t] = _Loose(fragment)
+            self._automata[t] = _Loose(lexeme)
         return self._automata[t]
 
     def may_continue(self, t: int) -> int:
@@ -217,27 +245,76 @@ class LexemeWalk:
             self._may_continue[t] = found
         return self._may_continue[t]
 
-    def ends(self, t: int) -> list[int]:
-        """Return the sets of bytes that keep lexemes of ``t`` from ending, one for each way to come to its end.
+    def may_follow(self, t: int, begins: int) -> bool:
+        """Is there, wherever a lexeme of ``t`` may end, a byte of ``begins`` that may follow it, there or farther on?
 
-        Whatever is read beside it: no set is too small. Only the largest are told.
+        Whatever is read beside it.
         """
+        if begins & ~self.may_continue(t):
+            return True
+        if not begins:
+            return False
         if t not in self._ends:
             try:
                 self._ends[t] = self._walk_ends(t)
             except TooManyStatesError:
-                self._ends[t] = [self.may_continue(t)]
-        return self._ends[t]
+                self._ends[t] = [[self.may_continue(t)]]
+        return all(any(begins & ~goes_on for goes_on in ends) for ends in self._ends[t])
 
-    def _walk_ends(self, t: int) -> list[int]:
+    def _walk_ends(self, t: int) -> list[list[int]]:
+        """Return the sets of bytes that keep lexemes of ``t`` from ending.
+
+        One list for each way to come to an end: with what is there, and at later ends of the same lexeme.
+        """
+        states = self._states(t, (t, *self.beside[t]))
         priority = self._priority[t]
-        found: set[int] = set()
-        for state, goes_on in self._states(t, (t, *self.beside[t])):
+        numbers = {state: i for i, (state, _) in enumerate(states)}
+        masks: list[int] = []
+        known: dict[int, int] = {}
+        # For each state the ends in it and behind it, as bits of numbers of masks.
+        reached, accepting = [0] * len(states), []
+        for i, (state, moves) in enumerate(states):
             ending = self._ending(state)
-            if t in ending:
-                is_greedy = any(self._greedy[x] and self._priority[x] == priority for x in ending)
-                found.add(goes_on if is_greedy else 0)
-        return [mask for mask in found if not any(mask != other and mask & ~other == 0 for other in found)]
+            if t not in ending:
+                continue
+            accepting.append(i)
+            mask = 0
+            if any(self._greedy[x] and self._priority[x] == priority for x in ending):
+                for span, _ in moves:
+                    mask |= span
+            if mask not in known:
+                known[mask] = len(masks)
+                masks.append(mask)
+            reached[i] = 1 << known[mask]
+        here = list(reached)
+        if self._is_exact(t):
+            for i in accepting:
+                if any(self._priority[x] > priority for x in self._ending(states[i][0])):
+                    reached[i] = 0
+            after = [[numbers[s] for _, s in moves if s in numbers] for _, moves in states]
+            is_changed = True
+            while is_changed:
+                is_changed = False
+                for i in reversed(range(len(states))):
+                    found = reached[i]
+                    for j in after[i]:
+                        found |= reached[j]
+                    if found != reached[i]:
+                        reached[i] = found
+                        is_changed = True
+                self._watch.step("lexemes", len(states))
+        sets = {here[i] | reached[i] for i in accepting}
+        return [[mask for k, mask in enumerate(masks) if bits >> k & 1] for bits in sets]
+
+    def _is_exact(self, t: int) -> bool:
+        """Does the loose automaton of a terminal accept what the terminal does?"""
+        lexeme = self._lexemes[t]
+        return lexeme is not None and not has_counts(lexeme)
+
+    def _is_plain(self, t: int) -> bool:
+        """Is that so, and is every state of it alive?"""
+        lexeme = self._lexemes[t]
+        return lexeme is not None and lexeme.is_plain and self._is_exact(t)
 
     def _ending(self, state: _Company) -> list[int]:
         """Return the terminals that may end here."""
@@ -252,25 +329,47 @@ class LexemeWalk:
         self._watch.step("lexemes", 4 + len(cells))
         return [(span, after) for after, span in cells.items()]
 
-    def _states(self, t: int, company: Iterable[int]) -> Iterator[tuple[_Company, int]]:
-        """Yield the states after one byte and more in which ``t`` is alive, each with the bytes that go on."""
+    def _states(self, t: int, company: Iterable[int]) -> list[tuple[_Company, list[tuple[int, _Company]]]]:
+        """Return the states after one byte and more in which ``t`` is alive, each with its moves."""
         start: _Company = frozenset((x, 0) for x in company)
+        found: list[tuple[_Company, list[tuple[int, _Company]]]] = []
         seen: set[_Company] = set()
         todo = deque([start])
         while todo:
             state = todo.popleft()
             moves = self._moves(state)
             if state in seen:
-                goes_on = 0
-                for span, _ in moves:
-                    goes_on |= span
-                yield state, goes_on
+                found.append((state, moves))
             for _, after in moves:
                 if after not in seen and any(x == t for x, _ in after):
                     if len(seen) >= MOST_STATES:
                         raise TooManyStatesError
                     seen.add(after)
                     todo.append(after)
+        return found
+
+    def carries(self, t: int, u: int) -> bool:
+        """Is ``u``, if read beside ``t``, accepted wherever a lexeme of ``t`` may end, or else farther on?
+
+        False where that isn't known.
+        """
+        if (t, u) not in self._carries:
+            self._carries[t, u] = self._walk_carries(t, u)
+        return self._carries[t, u]
+
+    def _walk_carries(self, t: int, u: int) -> bool:
+        if not self._is_plain(u) or u not in self.beside[t]:
+            return False
+        if self._priority[u] < max(self._priority[x] for x in (t, *self.beside[u])):
+            return False
+        try:
+            return all(
+                any(x == u for x, _ in state)
+                for state, _ in self._states(t, (t, u))
+                if t in self._ending(state)
+            )
+        except TooManyStatesError:
+            return False
 
     def never_ends_before(self, t: int, following: int) -> bool:
         """Can no lexeme of ``t`` ever be followed by a byte of ``following``, whatever is read beside it?
@@ -283,29 +382,47 @@ class LexemeWalk:
         return ends is not None and not any(following & ~goes_on for goes_on in ends)
 
     def _walk_own_ends(self, t: int) -> list[int] | None:
-        lexeme = self._lexemes[t]
-        if lexeme is None or not self._greedy[t] or not lexeme.is_plain or has_counts(lexeme):
+        if not self._greedy[t] or not self._is_plain(t):
             return None
         try:
-            return [goes_on for state, goes_on in self._states(t, (t,)) if self._ending(state)]
+            states = self._states(t, (t,))
         except TooManyStatesError:
             return None
+        found = set()
+        for state, moves in states:
+            if self._ending(state):
+                goes_on = 0
+                for span, _ in moves:
+                    goes_on |= span
+                found.add(goes_on)
+        return list(found)
 
-    def begins(self, t: int) -> int:
-        """Return bytes with which a lexeme begins that is read as ``t``: none of higher priority is like it.
+    def above(self, t: int) -> int:
+        """Return the bits of the terminals that may be read beside ``t`` and come before it."""
+        if t not in self._above:
+            self._above[t] = sum(1 << x for x in self.beside[t] if self._priority[x] > self._priority[t])
+        return self._above[t]
+
+    def begins(self, t: int, company: int) -> int:
+        """Return bytes with which a lexeme begins that is read as ``t``, and not as another of ``company``.
 
         Each of them really does; there may be more.
         """
-        if t not in self._begins:
-            above = [x for x in self.beside[t] if self._priority[x] > self._priority[t]]
+        above = self.above(t) & company
+        if (t, above) not in self._begins:
             lexeme = self._lexemes[t]
             if lexeme is None:
-                self._begins[t] = 0
+                self._begins[t, above] = 0
             elif lexeme.is_plain and not above:
-                self._begins[t] = self.first[t]
+                self._begins[t, above] = self.first[t]
             else:
-                self._begins[t] = self._search_begins(lexeme, above)
-        return self._begins[t]
+                others = [x for x in self.beside[t] if above >> x & 1]
+                self._begins[t, above] = self._search_begins(lexeme, others)
+        return self._begins[t, above]
+
+    def may_end_with(self, t: int) -> list[int]:
+        """Return the terminals, ``t`` among them, as which a lexeme that is read as ``t`` may be read, too."""
+        return [t, *(x for x in self.beside[t] if self._priority[x] == self._priority[t])]
 
     def _search_begins(self, lexeme: Lexeme, above: Iterable[int]) -> int:
         literals = [(negative, _Exact(fragment)) for negative, fragment in lexeme.literals]
