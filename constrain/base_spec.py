@@ -221,7 +221,10 @@ class Spec:
             return place_explanation(data, offset, (), None, ok=True)
         if state < 0:
             arena, state, offset = self._read(data[:offset])
-        return explain_failure(arena, state, data, offset, expected=self._expected(data[:offset]))
+        expected = self._expected(data[:offset])
+        return explain_failure(
+            arena, state, data, offset, expected=expected, pointers=self.grammar.pointers
+        )
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.

@@ -5,6 +5,7 @@ All sets may be too large, never too small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from constrain.grammars.ir import (
@@ -90,6 +91,19 @@ class Neighbours:
     is_last: bool
 
 
+def first_characters(grammar: Grammar, watch: Watch) -> Ranges:
+    """Return the characters that texts begin with."""
+    found_first = _Neighbours(grammar, watch, True)
+    found_first.find_first()
+    mask = found_first.first[grammar.start]
+    ignored = grammar.ignored
+    found: Ranges = NONE
+    for t, terminal in enumerate(grammar.terminals):
+        if mask >> t & 1 or (ignored.leading and t in ignored.terminals):
+            found = union(found, edge_characters(terminal.pattern, at_end=False))
+    return found
+
+
 def neighbours(grammar: Grammar, watch: Watch, *, after: bool) -> list[Neighbours]:
     """Return what may follow (or precede) each terminal."""
     masks = _Neighbours(grammar, watch, after).masks()
@@ -112,17 +126,21 @@ class _Neighbours:
         self.follow = dict.fromkeys(grammar.rules, 0)
         self.found = [0] * len(grammar.terminals)
 
-    def masks(self) -> list[int]:
-        """Return the sets."""
-        rules = self.grammar.rules
+    def find_first(self) -> None:
+        """Find what rules begin with."""
         changed = True
         while changed:
             changed = False
-            for name, body in rules.items():
+            for name, body in self.grammar.rules.items():
                 new = run(self.begin(body))
                 if new != (self.first[name], self.empty[name]):
                     self.first[name], self.empty[name] = new
                     changed = True
+
+    def masks(self) -> list[int]:
+        """Return the sets."""
+        rules = self.grammar.rules
+        self.find_first()
         ignored = self.grammar.ignored
         blank = 0
         for t in ignored.terminals:
@@ -166,9 +184,38 @@ class _Neighbours:
             case Repetition(inner, minimum):
                 mask, may_be = yield self.begin(inner)
                 return mask, may_be or minimum == 0
-            case StateMachine():
-                raise TypeError("state machines are not looked into")
+            case StateMachine(_, start, accepting):
+                states: list[tuple[int, bool]] = yield self.states(body)
+                mask, is_empty = 0, False
+                for state in (start,) if self.after else accepting:
+                    mask |= states[state][0]
+                    is_empty = is_empty or states[state][1]
+                return mask, is_empty
         raise TypeError(f"no expression: {body!r}")
+
+    def states(self, machine: StateMachine) -> Task[list[tuple[int, bool]]]:
+        """Return what may stand first from each state on, and whether nothing need stand there."""
+        ends = machine.accepting if self.after else (machine.start,)
+        found = [(0, state in ends) for state in range(machine.n_states)]
+        changed = True
+        while changed:
+            changed = False
+            for begin, symbol, target in self.edges(machine):
+                mask, is_empty = (0, True) if symbol is None else (yield self.begin(symbol))
+                more, may_end = found[target]
+                old = found[begin]
+                new = old[0] | mask | (more if is_empty else 0), old[1] or (is_empty and may_end)
+                if new != old:
+                    found[begin] = new
+                    changed = True
+        return found
+
+    def edges(
+        self, machine: StateMachine
+    ) -> Iterator[tuple[int, TerminalReference | RuleReference | None, int]]:
+        """Return the edges in the direction of reading."""
+        for source, symbol, target in machine.edges:
+            yield (source, symbol, target) if self.after else (target, symbol, source)
 
     def walk(self, body: Expression, follow: int) -> Task[None]:
         """Note that ``follow`` may come after ``body``."""
@@ -190,3 +237,9 @@ class _Neighbours:
                 if maximum is None or maximum > 1:
                     follow |= (yield self.begin(inner))[0]
                 yield self.walk(inner, follow)
+            case StateMachine():
+                states: list[tuple[int, bool]] = yield self.states(body)
+                for _, symbol, target in self.edges(body):
+                    if symbol is not None:
+                        mask, may_end = states[target]
+                        yield self.walk(symbol, mask | (follow if may_end else 0))
