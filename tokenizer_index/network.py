@@ -57,6 +57,7 @@ from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.lines import LineRules, LineTables
 from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
+from constrain.tokenizer_index.special_tokens import BEGIN, named_in
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
@@ -117,6 +118,8 @@ class Network:
         expected whose flag in that row is 0, or where the text may end after it.
     lines : LineTables or None
         Where indentation counts.
+    special_tokens : tuple of str or int
+        Special tokens that the grammar names.
     """
 
     edge_offsets: Int32
@@ -162,6 +165,7 @@ class Network:
     blocked_row: Int32
     blocked: Int32
     lines: LineTables | None = None
+    special_tokens: tuple[str | int, ...] = ()
 
     @property
     def n_positions(self) -> int:
@@ -381,6 +385,7 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         is_sound=is_lexing_proven or found.problem is None,
         blocked_row=table.next(),
         blocked=table.next(),
+        special_tokens=_special_tokens(grammar.terminals, lexemes),
     )
 
 
@@ -402,6 +407,16 @@ def _is_lexing_proven(
     if len({terminals[t].priority for t in used}) > 1:
         return False
     return all(proven[t] or not terminals[t].greedy for t in used)
+
+
+def _special_tokens(terminals: tuple[Terminal, ...], lexemes: list[Lexeme | None]) -> tuple[str | int, ...]:
+    patterns = [
+        terminal.pattern
+        for terminal, lexeme in zip(terminals, lexemes, strict=True)
+        if lexeme is not None
+        and any((fragment.first | fragment.inner) >> BEGIN & 1 for _, fragment in lexeme.literals)
+    ]
+    return named_in(patterns) if patterns else ()
 
 
 class _Table:

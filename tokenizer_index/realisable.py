@@ -102,10 +102,14 @@ class _Analysis:
     def _ignored_after(self, t: int) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
         ignored, begins = self._ignored.terminals, self._walk.begins
-        found = [b for b in ignored if self._may_begin(t, begins(b))]
-        if self._ignored.most is None or self._ignored.most > 1:
-            for b in found:  # grows while it is read
-                found += [c for c in ignored if c not in found and self._may_begin(b, begins(c))]
+        newest = found = [b for b in ignored if self._may_begin(t, begins(b))]
+        left = len(ignored) if self._ignored.most is None else self._ignored.most
+        while newest and left > 1:
+            left -= 1
+            newest = [
+                c for c in ignored if c not in found and any(self._may_begin(b, begins(c)) for b in newest)
+            ]
+            found = found + newest
         return found
 
     def _refused(self, t: int, expected: int, *, is_ignored: bool = False) -> tuple[int, int]:
@@ -116,11 +120,9 @@ class _Analysis:
         for begins, members in self._groups.items():
             if members & expected and not self._may_begin(t, begins):
                 if gaps is None:
-                    gaps = (
-                        self._ignored_after(t)
-                        if not is_ignored or (self._ignored.most is None or self._ignored.most > 1)
-                        else []
-                    )
+                    # The last ignored lexeme that is allowed in a row has none behind it.
+                    is_last = is_ignored and self._ignored.most is not None
+                    gaps = [] if is_last else self._ignored_after(t)
                 if any(self._may_begin(b, begins) for b in gaps):
                     separated |= members & expected
                 else:
@@ -150,7 +152,7 @@ class _Analysis:
     def _may_ever_follow(self, b: int, u: int) -> bool:
         if not self._walk.never_ends_before(b, self._walk.first[u]):
             return True
-        if not (self._ignored.most is None or self._ignored.most > 1):
+        if self._ignored.most == 1:
             return False
         reached, first = [b], self._walk.first
         for c in reached:  # grows while it is read
