@@ -30,7 +30,7 @@ from constrain.grammars.ir import (
 )
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.regex.ranges import FULL, NONE, intersect, union
+from constrain.grammars.regex.ranges import FULL, NONE, intersect, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.regex.utf8 import character_edges
 
@@ -76,6 +76,39 @@ def _edge(pattern: Pattern, at_end: bool) -> Task[Ranges]:
             return FULL
 
 
+def pattern_characters(pattern: Pattern) -> Ranges:
+    """Return the characters that members have anywhere."""
+    return run(_characters(pattern))
+
+
+def _characters(pattern: Pattern) -> Task[Ranges]:
+    found: Ranges = NONE
+    match pattern:
+        case Literal(data):
+            return normalize((ord(character), ord(character)) for character in data.decode())
+        case CharacterClass(ranges):
+            return ranges
+        case Concatenation(parts) | Alternation(parts):
+            for part in parts:
+                found = union(found, (yield _characters(part)))
+            return found
+        case Repeat(body):
+            found = yield _characters(body)
+            return found
+        case Intersection(parts):
+            found = FULL
+            for part in parts:
+                if not isinstance(part, Complement):
+                    found = intersect(found, (yield _characters(part)))
+            return found
+        case Automaton():
+            for _, ranges, _ in character_edges(pattern):
+                found = union(found, ranges)
+            return found
+        case _:
+            return FULL
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """What may stand next to a terminal, with nothing in between.
@@ -91,7 +124,7 @@ class Neighbours:
     is_last: bool
 
 
-def first_characters(grammar: Grammar, watch: Watch) -> Ranges:
+def begin_of(grammar: Grammar, watch: Watch) -> Ranges:
     """Return the characters that texts begin with."""
     found_first = _Neighbours(grammar, watch, True)
     found_first.find_first()
@@ -131,7 +164,8 @@ class _Neighbours:
         changed = True
         while changed:
             changed = False
-            for name, body in self.grammar.rules.items():
+            # Rules mostly call later ones.
+            for name, body in reversed(list(self.grammar.rules.items())):
                 new = run(self.begin(body))
                 if new != (self.first[name], self.empty[name]):
                     self.first[name], self.empty[name] = new
