@@ -80,7 +80,8 @@ class LarkOptions:
         ``"any"``: a text may be cut into lexemes in any way.
     max_ignored : int or None
         So many ignored lexemes may follow one another, and a repeat in an ignored terminal that matches only blanks
-        has so many rounds. ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+        has so many rounds. ``None``: any number. The number of lexemes has no bound with ``lexing="any"``, where
+        indentation counts, and where a comment goes on to the end of its line.
     indentation : Layout or None
         Which terminals stand for indentation.
     """
@@ -254,7 +255,11 @@ class _Builder:
         """Return where and how much ignored text may stand."""
         if not ignored:
             return ir.Ignored()
-        return ir.Ignored(ignored, leading=True, trailing=True, most=self.most)
+        most = self.most
+        if any(continuing(self.terminals[t].pattern) for t in ignored):
+            # A comment up to the end of its line needs more ignored text behind it, which a bound could forbid.
+            most = None
+        return ir.Ignored(ignored, leading=True, trailing=True, most=most)
 
     def layout(self, layout: Layout) -> ir.Indentation:
         """Return the terminals that stand for indentation."""
