@@ -25,6 +25,7 @@ from constrain.grammars.ir import (
     Repetition,
     RuleReference,
     Sequence,
+    SpecialToken,
     StateMachine,
     TerminalReference,
 )
@@ -48,6 +49,8 @@ def _edge(pattern: Pattern, at_end: bool) -> Task[Ranges]:
             return ((ord(text[-at_end]),) * 2,) if text else NONE
         case CharacterClass(ranges):
             return ranges
+        case SpecialToken():
+            return NONE  # no text
         case Concatenation(parts):
             for part in parts[::-1] if at_end else parts:
                 found = union(found, (yield _edge(part, at_end)))
@@ -88,6 +91,8 @@ def _characters(pattern: Pattern) -> Task[Ranges]:
             return normalize((ord(character), ord(character)) for character in data.decode())
         case CharacterClass(ranges):
             return ranges
+        case SpecialToken():
+            return NONE  # no text
         case Concatenation(parts) | Alternation(parts):
             for part in parts:
                 found = union(found, (yield _characters(part)))

@@ -17,6 +17,7 @@ from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
 from constrain.grammars.lark_syntax.edges import Side, continuing, holds
 from constrain.grammars.lark_syntax.literals import literal
+from constrain.grammars.lark_syntax.special import special_tokens
 from constrain.grammars.lark_syntax.substring import substring
 from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
@@ -37,6 +38,7 @@ from constrain.grammars.lark_syntax.tree import (
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.ranges import FULL, NONE, difference, union
 from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.separate import STRING_RANK
 
 _START = "start"
 _SOMETHING = ir.Literal(b"?")
@@ -323,6 +325,7 @@ class _Builder:
         is_ignored: bool = False,
     ) -> ir.TerminalReference:
         """Add a terminal that was read."""
+        # STRING_RANK for a string in a rule.
         rank = 4 * priority + 2 * is_string + (not is_ignored)
         found = self.add(lexeme.pattern, name, rank)
         if lexeme.edges:
@@ -466,10 +469,12 @@ class _Builder:
                     node.offset,
                     "Define a terminal, in upper case, with it.",
                 )
-            case Special(written, offset):
-                raise module.unsupported(
-                    written, offset, "is a special token, which is not supported yet", "Leave it out."
-                )
+            case Special(written):
+                known = self.terminal_of.get(("special", written))
+                if known is None:
+                    pattern = special_tokens(node, module)
+                    known = self.terminal_of["special", written] = self.add(pattern, written, STRING_RANK)
+                return known
             case Nested():
                 return self.nested(node, module)
         raise TypeError(f"no node: {node!r}")
