@@ -31,9 +31,9 @@ def expressions(draw: st.DrawFn, depth: int = 2) -> str:
         st.lists(
             st.one_of(
                 atoms,
-                st.tuples(expressions(depth - 1), st.sampled_from(["({})*", "({})+", "({})?", "[{}]", "({})"])).map(
-                    lambda pair: pair[1].format(pair[0])
-                ),
+                st.tuples(
+                    expressions(depth - 1), st.sampled_from(["({})*", "({})+", "({})?", "[{}]", "({})"])
+                ).map(lambda pair: pair[1].format(pair[0])),
                 st.tuples(atoms, st.sampled_from(["~2", "~0..2", "~1..3"])).map("".join),
             ),
             max_size=3,
