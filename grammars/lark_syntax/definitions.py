@@ -77,6 +77,11 @@ class Entry:
     priority: int = 0
 
     @property
+    def label(self) -> str:
+        """How messages call it."""
+        return self.name if self.name.startswith("%") else f"{self.kind} {self.name!r}"
+
+    @property
     def kind(self) -> str:
         """What it is, for messages."""
         return "terminal" if self.is_terminal else "rule"
@@ -349,7 +354,7 @@ class _Loader:
                     names.append(name)
                     if name not in found.entries and name not in self.given:
                         raise body.module.error(
-                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.name}, but not defined.",
+                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.label}, but not defined.",
                             symbol.offset,
                             _alike(name, found.entries),
                         )
