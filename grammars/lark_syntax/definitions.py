@@ -168,6 +168,12 @@ class _Loader:
                     for symbol in names:
                         name = rename(symbol.name)
                         self.refuse_known(found, module, name, symbol)
+                        if not symbol.is_terminal and name not in self.given:
+                            raise module.error(
+                                f"The rule {symbol.name!r} is declared, but nothing says what it is.",
+                                symbol.offset,
+                                "Pass it with embed=, or declare a terminal (upper case).",
+                            )
                         found.entries[name] = Entry(name, symbol.is_terminal, module, symbol.offset, [])
                 case Ignore(body, offset) if is_main:
                     found.ignored.append((Body(body, module, rename), offset))
