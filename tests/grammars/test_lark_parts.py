@@ -83,8 +83,10 @@ def test_the_grammars_that_come_with_lark() -> None:
         ["12.5e-3", '"a\\"b"', "/* a */", "name_1", "\t \n"],
         ['"a"b"', "/* a */ */", ""],
     )
-    rule = constrain.grammar("%import lark.value -> start\n%ignore /[ \\t]+/\n")
-    check(rule, ["a {B, c}", '"a" .. "z"', "/x/i", "_NAME"], ["a {", "B {c}", '"a" ..'])
+    names = constrain.grammar(
+        "%import lark (import_path, name_list)\nstart: import_path name_list?\n%ignore / +/\n"
+    )
+    check(names, ["a.b", ". a (b, C)", "_A (_b)"], ["a.", "a (b", "(b)"])
 
 
 def test_schemas_and_grammars_inside() -> None:
