@@ -447,6 +447,8 @@ class Arena:
             *((table, (getattr(network, name),)) for table, name in _NETWORK),
         ]
         lines = network.lines
+        # Numbers that no terminal has.
+        header[k.S_INDENT] = header[k.S_DEDENT] = -1
         if lines is not None:
             pieces += [(k.LINE_FLAGS, (lines.flags,)), (k.RULE_INSIDE, (lines.is_inside,))]
             header[k.S_INDENT], header[k.S_DEDENT] = lines.indent, lines.dedent
