@@ -1673,11 +1673,27 @@ def _parser_make(h, p, a):
     return p1
 
 
+@_far
+def _is_inside(h, template):
+    """1 if a template's dotted states stand between brackets."""
+    off = _view(h, TP_OFF)
+    pool = _view(h, TP_POOL)
+    rule_of = _view(h, RULE_OF)
+    inside = _view(h, RULE_INSIDE)
+    for i in range(_get64(off, template), _get64(off, template + 1)):
+        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
+            return 1
+    return 0
+
+
 @_kernel
-def _is_blocked(h, t, stamp):
-    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``."""
+def _is_blocked(h, template, t, stamp):
+    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``.
+
+    Between brackets a line break may stand between them.
+    """
     row = _get32(_view(h, BLOCKED_ROW), t)
-    if row < 0:
+    if row < 0 or (_header(h, S_INNER_NEWLINE) >= 0 and _is_inside(h, template) != 0):
         return 0
     mark = _view(h, TERM_MARK)
     blocked = _view(h, BLOCKED)
@@ -1716,8 +1732,10 @@ def _start_lexer(h, p):
         d = _get64(pool, i) >> 32
         for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
             t = _get32(term_symbol, e)
-            if _get64(mark, t) != stamp and t != newline:
+            if _get64(mark, t) != stamp:
                 _put64(mark, t, stamp)
+                if t == newline:
+                    continue
                 for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                     r = _room(h, BUF_LEXER, n + 1)
                     if r < 0:
@@ -1728,8 +1746,10 @@ def _start_lexer(h, p):
     pt_off = _view(h, PT_OFF)
     for k in range(_get64(pt_off, z), _get64(pt_off, z + 1)):
         t = _get64(pt, k) >> 32
-        if _get64(mark, t) != stamp and t != newline:
+        if _get64(mark, t) != stamp:
             _put64(mark, t, stamp)
+            if t == newline:
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:
@@ -1741,7 +1761,7 @@ def _start_lexer(h, p):
         ignored = _view(h, IGNORED_LIST)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
-            if _is_blocked(h, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
+            if _is_blocked(h, z, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
                 continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
@@ -1833,19 +1853,6 @@ def _accept_one(h, t):
         _put32(_view(h, A_ATTR), 2 * a, _get32(_view(h, HAS_FOLLOW), _named_terminal(h, t)))
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
     return a
-
-
-@_far
-def _is_inside(h, template):
-    """1 if a template's dotted states stand between brackets."""
-    off = _view(h, TP_OFF)
-    pool = _view(h, TP_POOL)
-    rule_of = _view(h, RULE_OF)
-    inside = _view(h, RULE_INSIDE)
-    for i in range(_get64(off, template), _get64(off, template + 1)):
-        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
-            return 1
-    return 0
 
 
 @_far

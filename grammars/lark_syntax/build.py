@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from constrain.grammars import ir
+from constrain.grammars.adjacency import edge_characters, neighbours
+from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
+from constrain.grammars.json_schema.build import schema_grammar
+from constrain.grammars.json_schema.options import SchemaOptions
+from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
+from constrain.grammars.lark_syntax.edges import Side, continuing, holds
 from constrain.grammars.lark_syntax.literals import literal
-from constrain.grammars.lark_syntax.terminals import TerminalReader, single_literal
+from constrain.grammars.lark_syntax.substring import substring
+from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
     Choice,
     Conjunction,
@@ -28,15 +35,35 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.regex.ranges import FULL, NONE, difference, union
 from constrain.grammars.regex.recursion import Task, run
 
 _START = "start"
+_SOMETHING = ir.Literal(b"?")
 _SHOWN = 40
 
 Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
 # What a template's parameter stands for: a reference, or the name of a template.
 Argument: TypeAlias = Reference | str
 Scope: TypeAlias = Mapping[str, Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which terminals of a grammar are those of `ir.Indentation`; each by its name, or the text of its string.
+
+    Parameters
+    ----------
+    newline, indent, dedent : str
+    brackets : tuple of (str, str)
+    tab : int
+    """
+
+    newline: str
+    indent: str
+    dedent: str
+    brackets: tuple[tuple[str, str], ...] = ()
+    tab: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +78,64 @@ class LarkOptions:
         ``"longest"``: a lexeme is the longest that some terminal of those that may stand at its place matches;
         of several that match it, those of the highest priority count, strings before regular expressions.
         ``"any"``: a text may be cut into lexemes in any way.
+    max_ignored : int or None
+        So many ignored lexemes may follow one another, and a repeat in an ignored terminal that matches only blanks
+        has so many rounds. ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+    indentation : Layout or None
+        Which terminals stand for indentation.
     """
 
     import_paths: tuple[Path, ...] = ()
     lexing: str = "longest"
+    max_ignored: int | None = 64
+    indentation: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.lexing not in ("longest", "any"):
             raise SpecError(f"lexing={self.lexing!r}: expected 'longest' or 'any'.")
+        most = self.max_ignored
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise SpecError(f"max_ignored={most!r}: expected an integer of at least 1, or None.")
 
 
 _DEFAULT = LarkOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class LarkGrammar:
+    """What was read.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    ignored : tuple of str
+        What nested schemas say that is not enforced: JSON pointers into them.
+    files : mapping of str to str
+        Texts of the files that were read from ``import_paths``.
+    """
+
+    grammar: ir.Grammar
+    ignored: tuple[str, ...]
+    files: Mapping[str, str]
+
+
 def lark_grammar(
+    text: str, start: str | None = None, *, watch: Watch, options: LarkOptions = _DEFAULT
+) -> ir.Grammar:
+    """Return the grammar of the texts that a Lark grammar describes; see `read_lark`."""
+    return read_lark(text, start, watch=watch, options=options).grammar
+
+
+def read_lark(
     text: str,
     start: str | None = None,
     *,
     watch: Watch,
     options: LarkOptions = _DEFAULT,
-    files: MutableMapping[str, str] | None = None,
-) -> ir.Grammar:
-    """Return the grammar of the texts that a Lark grammar describes.
+    given: Mapping[str, ir.Grammar] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> LarkGrammar:
+    """Return the grammar of the texts that a Lark grammar describes, and how it came about.
 
     Parameters
     ----------
@@ -81,8 +144,10 @@ def lark_grammar(
         Name of the start rule; ``None`` is ``"start"``.
     watch : Watch
     options : LarkOptions
+    given : mapping of str to Grammar
+        Rules and terminals that are defined from outside.
     files : mapping of str to str
-        Texts of files that take the place of reading them; those that were read are added.
+        Texts of files that take the place of reading them, by path.
 
     Raises
     ------
@@ -93,13 +158,25 @@ def lark_grammar(
     LimitExceededError
         It is too large or too deep.
     """
-    definitions = load(text, options.import_paths, (), {} if files is None else files, watch)
-    return _Builder(definitions, options, watch).grammar(start or _START)
+    read_files = dict(files or {})
+    given = given or {}
+    definitions = load(text, options.import_paths, given, read_files, watch)
+    builder = _Builder(definitions, options, given, watch)
+    grammar = builder.grammar(start or _START)
+    return LarkGrammar(embed(grammar, builder.inner), tuple(builder.dropped), read_files)
 
 
 class _Builder:
-    def __init__(self, definitions: Definitions, options: LarkOptions, watch: Watch) -> None:
+    def __init__(
+        self, definitions: Definitions, options: LarkOptions, given: Mapping[str, ir.Grammar], watch: Watch
+    ) -> None:
         self.definitions = definitions
+        self.given = given
+        # Grammars in the place of terminals.
+        self.inner: dict[int, ir.Grammar] = {}
+        self.dropped: dict[str, None] = {}
+        # Terminals that look at the text around their lexemes.
+        self.looking: list[tuple[int, Lexeme]] = []
         self.options = options
         self.watch = watch
         self.reader = TerminalReader(definitions, watch)
@@ -136,55 +213,139 @@ class _Builder:
             self.rules[name] = self.body(rule, scope)
             self.watch.at_most("states", len(self.rules), f"rule {name!r}")
         ignored = [self.ignored(body, offset) for body, offset in self.definitions.ignored]
-        return ir.Grammar(
-            tuple(self.terminals),
-            self.rules,
-            start,
-            self.policy(tuple(dict.fromkeys(ignored))),
-            self.pointers,
+        layout = self.options.indentation
+        indentation = None if layout is None else self.layout(layout)
+        policy = self.policy(tuple(ignored))
+        grammar = ir.Grammar(tuple(self.terminals), self.rules, start, policy, self.pointers, indentation)
+        if self.looking:
+            self.check_edges(grammar)
+        return grammar
+
+    def check_edges(self, grammar: ir.Grammar) -> None:
+        """Refuse terminals that ask of the text around them what is not always so."""
+        for after in (True, False):
+            beside = neighbours(grammar, self.watch, after=after)
+            for t, lexeme in self.looking:
+                if lexeme.edges.is_in_loop:
+                    self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+                outer = NONE
+                for other in beside[t].terminals:
+                    pattern = grammar.terminals[other].pattern
+                    more = FULL if other in self.inner else edge_characters(pattern, at_end=not after)
+                    outer = union(outer, more)
+                if after and self.options.lexing == "longest":
+                    outer = difference(outer, continuing(lexeme.pattern))
+                side = Side(edge_characters(lexeme.pattern, at_end=after), outer, beside[t].is_last)
+                for condition in lexeme.edges.after if after else lexeme.edges.before:
+                    if not holds(condition, side, after=after):
+                        what = "after" if after else "before"
+                        self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
+
+    def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
+        """Refuse a terminal for its lookaround."""
+        raise lexeme.module.unsupported(
+            self.terminals[t].name,
+            lexeme.offset,
+            reason + ", and that cannot be enforced",
+            "Leave out the lookaround at the ends, or let other text stand beside it.",
         )
 
     def policy(self, ignored: tuple[int, ...]) -> ir.Ignored:
         """Return where and how much ignored text may stand."""
         if not ignored:
             return ir.Ignored()
-        return ir.Ignored(ignored, leading=True, trailing=True, consecutive=True)
+        return ir.Ignored(ignored, leading=True, trailing=True, most=self.most)
+
+    def layout(self, layout: Layout) -> ir.Indentation:
+        """Return the terminals that stand for indentation."""
+        named: list[int] = []
+        for name in (layout.newline, layout.indent, layout.dedent):
+            found = self.find(name)
+            if found is None:
+                raise self.definitions.module.error(
+                    f"The grammar has no terminal {name!r} for indentation.", 0
+                )
+            named.append(found)
+        newline, indent, dedent = named
+        # Brackets that no rule uses don't occur.
+        pairs = [(self.find(one), self.find(other)) for one, other in layout.brackets]
+        brackets = tuple((one, other) for one, other in pairs if one is not None and other is not None)
+        return ir.Indentation(newline, indent, dedent, brackets, layout.tab)
+
+    def find(self, name: str) -> int | None:
+        """Return the terminal with a name or a string's text."""
+        entry = self.definitions.entries.get(name)
+        if entry is not None and entry.is_terminal:
+            return self.defined_terminal(entry).index
+        found = self.terminal_of.get((True, name, ""))
+        return None if found is None else found.index
+
+    @property
+    def most(self) -> int | None:
+        """How many ignored lexemes may follow one another."""
+        if self.options.lexing == "any" or self.options.indentation is not None:
+            return None
+        return self.options.max_ignored
 
     def ignored(self, body: Body, offset: int) -> int:
-        """Return the terminal of an ``%ignore``."""
+        """Return the terminal of an ``%ignore``, which is another than the one that rules may use."""
         node = body.node
+        name, priority, is_string = "ignored text", 0, False
         if isinstance(node, Symbol) and node.is_terminal:
             entry = self.definitions.entries[body.rename(node.name)]
-            return self.defined_terminal(entry).index
-        if isinstance(node, Sequence) and not node.parts:
+            lexeme = self.reader.entry_pattern(entry)
+            single = single_literal(entry)
+            name, priority, is_string = entry.name, entry.priority, single is not None and single.is_string
+        elif isinstance(node, Sequence) and not node.parts:
             raise body.module.error("%ignore needs a terminal.", offset)
-        if isinstance(node, Quoted):
-            return self.literal(node, body.module).index
-        pattern = self.reader.pattern(node, body, "of %ignore")
-        return self.add(ir.Terminal(pattern, "ignored text", **self.lexing(0, False))).index
+        else:
+            lexeme = self.reader.pattern(node, body, "of %ignore")
+            if isinstance(node, Quoted):
+                name, is_string = shown(node, body.module), literal(node, body.module).is_string
+        if self.most is not None:
+            lexeme = replace(lexeme, pattern=bounded(lexeme.pattern, self.most))
+        return self.add_lexeme(lexeme, name, priority=priority, is_string=is_string, is_ignored=True).index
 
     # -------------------------------------------------------------------------------- terminals
 
-    def lexing(self, priority: int, is_string: bool) -> dict[str, int | bool]:
-        """Return the priority and greed of a terminal."""
-        if self.options.lexing == "any":
-            return {}
-        return {"priority": 2 * priority + is_string, "greedy": True}
+    def add_lexeme(
+        self,
+        lexeme: Lexeme,
+        name: str,
+        *,
+        priority: int = 0,
+        is_string: bool = False,
+        is_ignored: bool = False,
+    ) -> ir.TerminalReference:
+        """Add a terminal that was read."""
+        rank = 4 * priority + 2 * is_string + (not is_ignored)
+        found = self.add(lexeme.pattern, name, rank)
+        if lexeme.edges:
+            self.looking.append((found.index, lexeme))
+        return found
 
-    def add(self, terminal: ir.Terminal) -> ir.TerminalReference:
+    def add(self, pattern: ir.Pattern, name: str, rank: int = 0) -> ir.TerminalReference:
         """Add a terminal."""
+        if self.options.lexing == "any":
+            terminal = ir.Terminal(pattern, name)
+        else:
+            terminal = ir.Terminal(pattern, name, priority=rank, greedy=True)
         self.terminals.append(terminal)
         return ir.TerminalReference(len(self.terminals) - 1)
 
     def defined_terminal(self, entry: Entry) -> ir.TerminalReference:
         """Return a terminal that has a name."""
         found = self.terminal_of.get(entry.name)
+        layout = self.options.indentation
+        if found is None and layout is not None and entry.name in (layout.indent, layout.dedent):
+            # Its lexemes have no text.
+            found = self.terminal_of[entry.name] = self.add(_SOMETHING, entry.name)
         if found is None:
-            pattern = self.reader.entry_pattern(entry)
+            lexeme = self.reader.entry_pattern(entry)
             single = single_literal(entry)
             is_string = single is not None and single.is_string
-            terminal = ir.Terminal(pattern, entry.name, **self.lexing(entry.priority, is_string))
-            found = self.terminal_of[entry.name] = self.add(terminal)
+            found = self.add_lexeme(lexeme, entry.name, priority=entry.priority, is_string=is_string)
+            self.terminal_of[entry.name] = found
         return found
 
     def literal(self, node: Quoted, module: Module) -> ir.TerminalReference:
@@ -195,14 +356,9 @@ class _Builder:
             return self.defined_terminal(entry)
         found = self.terminal_of.get(read.key)
         if found is None:
-            shown = node.text
-            if read.is_string:
-                shown = repr(read.text) + read.flags
-            if len(shown) > _SHOWN:
-                shown = shown[: _SHOWN - 1] + "…"
-            pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            terminal = ir.Terminal(pattern, shown, **self.lexing(0, read.is_string))
-            found = self.terminal_of[read.key] = self.add(terminal)
+            name = shown(node, module)
+            lexeme = self.reader.pattern(node, Body(node, module, str), name)
+            found = self.terminal_of[read.key] = self.add_lexeme(lexeme, name, is_string=read.is_string)
         return found
 
     def range(self, node: Range, module: Module) -> ir.TerminalReference:
@@ -210,10 +366,48 @@ class _Builder:
         key = (node.low.text, node.high.text)
         found = self.terminal_of.get(key)
         if found is None:
-            shown = f"{node.low.text}..{node.high.text}"
-            pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[key] = self.add(ir.Terminal(pattern, shown, **self.lexing(0, False)))
+            name = f"{node.low.text}..{node.high.text}"
+            lexeme = self.reader.pattern(node, Body(node, module, str), name)
+            found = self.terminal_of[key] = self.add_lexeme(lexeme, name)
         return found
+
+    # -------------------------------------------------------------------------------- inner grammars
+
+    def place(self, grammar: ir.Grammar, name: str) -> ir.TerminalReference:
+        """Return a terminal whose place a grammar will take."""
+        found = self.add(ir.EMPTY_STRING if derives_empty(grammar) else _SOMETHING, name)
+        self.inner[found.index] = grammar
+        return found
+
+    def nested(self, node: Nested, module: Module) -> ir.TerminalReference:
+        """Return what ``%json``, ``%regex`` or ``%lark`` stands for."""
+        found = self.terminal_of.get(id(node))
+        if found is not None:
+            return found
+        if node.kind == "%regex":
+            pattern = substring(node.value, module, node.offset)
+            grammar = ir.pattern_grammar(pattern, "%regex")
+        else:
+            try:
+                grammar = self.json(node.value) if node.kind == "%json" else self.lark(node.value)
+            except SpecError as error:
+                error.message = f"{node.kind}: {error.message}"
+                error.place(module.text, node.offset)
+                raise
+        found = self.terminal_of[id(node)] = self.place(grammar, node.kind)
+        return found
+
+    def json(self, schema: Any) -> ir.Grammar:
+        """Return the grammar of a nested schema."""
+        read = schema_grammar(schema, SchemaOptions(), watch=self.watch)
+        self.dropped.update(dict.fromkeys(read.ignored))
+        return read.grammar
+
+    def lark(self, text: str) -> ir.Grammar:
+        """Return a nested grammar, which has its own names and ignored text."""
+        read = read_lark(text, watch=self.watch, options=self.options)
+        self.dropped.update(dict.fromkeys(read.ignored))
+        return read.grammar
 
     # -------------------------------------------------------------------------------- rules
 
@@ -271,8 +465,8 @@ class _Builder:
                 raise module.unsupported(
                     written, offset, "is a special token, which is not supported yet", "Leave it out."
                 )
-            case Nested(kind, _, offset):
-                raise module.unsupported(kind, offset, "is not supported yet", "Write it as rules.")
+            case Nested():
+                return self.nested(node, module)
         raise TypeError(f"no node: {node!r}")
 
     def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
@@ -302,10 +496,16 @@ class _Builder:
         return done[0]
 
     def named_symbol(self, symbol: Symbol, body: Body, scope: Scope) -> Argument:
-        """Return what a name stands for."""
+        """Return what a name in a rule stands for."""
         if symbol.name in scope:
             return scope[symbol.name]
-        entry = self.definitions.entries[body.rename(symbol.name)]
+        name = body.rename(symbol.name)
+        if name in self.given:
+            found = self.terminal_of.get((name,))
+            if found is None:
+                found = self.terminal_of[(name,)] = self.place(self.given[name], name)
+            return found
+        entry = self.definitions.entries[name]
         if entry.is_terminal:
             return self.defined_terminal(entry)
         if entry.parameters:
@@ -342,3 +542,10 @@ class _Builder:
             name += "'"
         self.names.add(name)
         return name
+
+
+def shown(node: Quoted, module: Module) -> str:
+    """Return a literal as people are shown it."""
+    read = literal(node, module)
+    text = repr(read.text) + read.flags if read.is_string else node.text
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -145,6 +145,13 @@ class _Loader:
         """Return the definitions of ``module``, whose file is in ``folder``, and of its imports."""
         found = Definitions(module)
         is_main = rename is _same
+        if is_main:
+            for statement in module.statements:
+                if isinstance(statement, Definition) and statement.name in self.given:
+                    raise module.error(
+                        f"{statement.name!r} is given from outside and defined here as well.",
+                        statement.offset,
+                    )
         self.imports(module, rename, folder, found)
         for statement in module.statements:
             match statement:
@@ -168,6 +175,8 @@ class _Loader:
                     )
         if is_main:
             self.check(found, found.entries.values())
+            ignored = [Entry("%ignore", True, module, offset, [body]) for body, offset in found.ignored]
+            self.check(found, ignored)
         return found
 
     # -------------------------------------------------------------------------------- definitions
@@ -340,8 +349,7 @@ class _Loader:
                     names.append(name)
                     if name not in found.entries and name not in self.given:
                         raise body.module.error(
-                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.kind} {entry.name!r}, "
-                            "but not defined.",
+                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.name}, but not defined.",
                             symbol.offset,
                             _alike(name, found.entries),
                         )

@@ -29,6 +29,8 @@ from constrain.grammars.regex.nodes import (
 from constrain.grammars.regex.python_dialect import PythonReader
 from constrain.grammars.regex.recursion import Task, run
 
+_MOST_ROUNDS = 32
+
 
 class LexemeReader(PythonReader):
     """Reads a pattern of `re` and keeps its lazy repeats."""
@@ -65,7 +67,8 @@ class _Rewriting:
         body: Tree
         match tree:
             case Lazy(body, minimum, maximum):
-                return loop((yield self.greedy(body)), minimum, maximum)
+                plain: Tree = yield self.greedy(body)
+                return loop(plain, minimum, maximum)
             case Loop(body, minimum, maximum):
                 inner = yield self.greedy(body)
                 return tree if inner is body else loop(inner, minimum, maximum)
@@ -84,29 +87,15 @@ class _Rewriting:
 
     def eager(self, tree: Tree, rest: Tree) -> Task[Tree]:
         """Return ``tree`` without lazy repeats, where ``rest`` follows."""
-        body: Tree
-        if (yield self.greedy(tree)) is tree:
+        plain: Tree = yield self.greedy(tree)
+        if plain is tree:
             return tree
         match tree:
-            case Lazy(body, minimum, maximum) if (yield self.greedy(body)) is body:
-                more = loop(sequence((look(True, True, rest, 0), body)), 0, _less(maximum, minimum))
-                return sequence((loop(body, minimum, minimum), more))
-            case Lazy(body, minimum, maximum) | Loop(body, minimum, maximum):
-                if maximum != 1 and tree_lengths((yield self.greedy(body)))[0] == 0:
-                    raise UnsupportedFeatureError(
-                        "*?",
-                        reason="is a lazy repeat inside a repeat of what may be empty, which is not supported",
-                        hint="Write the outer repeat of something that is never empty.",
-                    )
-                again = loop((yield self.greedy(body)), 0, _less(maximum, 1))
-                inner = yield self.eager(body, sequence((again, rest)))
-                if isinstance(tree, Loop):
-                    return loop(inner, minimum, maximum)
-                more = loop(sequence((look(True, True, rest, 0), inner)), 0, _less(maximum, minimum))
-                return sequence((loop(inner, minimum, minimum), more))
+            case Loop():
+                found_loop: Tree = yield self.loop(tree, rest)
+                return found_loop
             case Look():
-                greedy: Tree = yield self.greedy(tree)
-                return greedy
+                return plain
             case Choice(parts):
                 found: list[Tree] = []
                 for part in parts:
@@ -119,6 +108,38 @@ class _Rewriting:
                     rest = sequence(((yield self.greedy(part)), rest))
                 return sequence(found[::-1])
         raise TypeError(f"no tree with lazy repeats: {tree!r}")
+
+    def loop(self, tree: Loop, rest: Tree) -> Task[Tree]:
+        """Return a loop that is lazy, or has lazy repeats inside, as `eager` does."""
+        body, minimum, maximum = tree.body, tree.minimum, tree.maximum
+        stop = look(True, True, rest, 0)
+        plain: Tree = yield self.greedy(body)
+        if plain is body:
+            more = loop(sequence((stop, body)), 0, _less(maximum, minimum))
+            return sequence((loop(body, minimum, minimum), more))
+        # What follows a round depends on how many may still come.
+        is_open = maximum is None
+        rounds = minimum if maximum is None else maximum
+        if rounds > _MOST_ROUNDS or (maximum != minimum and tree_lengths(plain)[0] == 0):
+            raise UnsupportedFeatureError(
+                "*?",
+                reason="is a lazy repeat inside a repeat of what may be empty, or of many rounds, which is not "
+                "supported",
+                hint="Write the inner repeat so that it need not be lazy, as in [^x]*x for .*?x.",
+            )
+        after: Tree = EMPTY_STRING
+        if is_open:
+            inner = yield self.eager(body, sequence((loop(plain, 0, None), rest)))
+            after = loop(sequence((stop, inner)) if isinstance(tree, Lazy) else inner, 0, None)
+        for done in range(rounds, 0, -1):
+            again = loop(plain, max(minimum - done, 0), _less(maximum, done))
+            inner = yield self.eager(body, sequence((again, rest)))
+            if done > minimum and isinstance(tree, Lazy):
+                inner = sequence((stop, inner))
+            after = sequence((inner, after))
+            if done > minimum:
+                after = loop(after, 0, 1)
+        return after
 
 
 def _less(maximum: int | None, count: int) -> int | None:
