@@ -62,6 +62,10 @@ class CompiledSpec:
                 self._arena = Arena(full.network, full.index, self.limits, options=full.options)
             return self._arena
 
+    def written_out(self, arena: Arena, state: int, *, everything: bool = False) -> Arena:
+        """Return the arena to go on in from a state: this one, or one with more parts written out."""
+        return arena
+
     def budget(self, arena: Arena) -> Budget:
         """Return the completion costs of an arena's states; the arena keeps them."""
         found: Budget | None = arena.budget
@@ -145,6 +149,9 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyError(f"compile() got a {type(vocabulary).__name__}; expected a Vocabulary.")
     limits = limits or Limits()
+    lazily = spec.compile_lazily(vocabulary, cache, limits)
+    if lazily is not None:
+        return lazily
     watch = Watch(limits)
     watch.at_most("positions", spec.network.n_positions, repr(spec))
     watch.at_most("states", spec.network.n_dotted, repr(spec))
