@@ -137,7 +137,7 @@ class Assembly:
             if after[trigger]:
                 segment = self.segment(cuts, trigger)
                 regions.append(ir.Sequence((segment, ir.Choice(tuple(after[trigger])))))
-        region = ir.Choice(tuple(regions))
+        region: ir.Expression = ir.Choice(tuple(regions))
         excludes = (*words, *output.excludes)
         tail = self.text_up_to(excludes, ends) if ends else self.text(excludes)
         if output.stop_after_first:
