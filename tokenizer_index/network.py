@@ -309,7 +309,8 @@ def _assemble(
         marks = lines.marks(rules)
     found = Realisable(None, {}, {})
     if not is_lexing_proven or lines is not None:
-        walk = LexemeWalk(lexemes, priority, greedy, watch)
+        walked = lexemes if lines is None else lines.unmeasured(lexemes)
+        walk = LexemeWalk(walked, priority, greedy, watch)
         found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
         if found.problem is not None and may_nest(rules):
             _refuse_fused(*[terminals[t] for t in found.problem])
