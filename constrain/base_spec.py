@@ -175,7 +175,7 @@ class Spec:
         return Spec(
             "union",
             (self, other),
-            union(self.grammar, other.grammar),
+            union(self.grammar, other.grammar, Watch(self.limits)),
             parse=parse,
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
@@ -191,7 +191,7 @@ class Spec:
         return Spec(
             "concatenation",
             (self, other),
-            concatenation(self.grammar, other.grammar),
+            concatenation(self.grammar, other.grammar, Watch(self.limits)),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
             source={"parts": [self, other]},
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
@@ -236,7 +236,8 @@ class Spec:
             return place_explanation(data, offset, (), None, ok=True)
         if state < 0:
             arena, state, offset = self._read(data[:offset])
-        return explain_failure(arena, state, data, offset, expected=self._expected(data[:offset]))
+        expected = self._expected(data[:offset])
+        return explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.
