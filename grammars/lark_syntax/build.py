@@ -12,8 +12,6 @@ from constrain.grammars import ir
 from constrain.grammars.adjacency import Neighbours, edge_characters, neighbours
 from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
-from constrain.grammars.json_schema.build import schema_grammar
-from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
 from constrain.grammars.lark_syntax.edges import Side, continuing, holds, read_on
@@ -424,13 +422,16 @@ class _Builder:
 
     def json(self, schema: Any) -> ir.Grammar:
         """Return the grammar of a nested schema."""
+        from constrain.grammars.json_schema.build import schema_grammar
+        from constrain.grammars.json_schema.options import SchemaOptions
+
         read = schema_grammar(schema, SchemaOptions(), watch=self.watch)
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
     def lark(self, text: str) -> ir.Grammar:
         """Return a nested grammar, which has its own names and ignored text."""
-        read = read_lark(text, watch=self.watch, options=self.options)
+        read = read_lark(text, watch=self.watch, options=replace(self.options, indentation=None))
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
