@@ -335,6 +335,10 @@ class Arena:
         self.n_bytes = 0
         self.budget: Any = None
         """The costs of this arena's states, if somebody made them."""
+        self.holes: dict[int, str] = {}
+        """Terminals that stand for parts of the grammar that are not written out yet (`constrain.lazy_tools`)."""
+        self.holes_at: dict[int, tuple[str, ...]] = {}
+        """The holes at each state that was asked for."""
         self.lock = threading.Lock()
         self._shared = _shared_of(index)
         self._scratch: _Scratch | None = None
