@@ -357,6 +357,10 @@ class LexemeWalk:
             self._carries[t, u] = self._walk_carries(t, u)
         return self._carries[t, u]
 
+    def may_carry(self, t: int, u: int) -> bool:
+        """May ``u`` be read beside ``t``?"""
+        return u in self.beside[t]
+
     def _walk_carries(self, t: int, u: int) -> bool:
         if not self._is_plain(u) or u not in self.beside[t]:
             return False
