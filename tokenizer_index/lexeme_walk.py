@@ -11,7 +11,7 @@ must really exist of exact ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -225,6 +225,15 @@ class LexemeWalk:
             found.append([other for other in met if other != t])
             self._watch.step("lexemes", 1 + len(groups) // 16)
         return found
+
+    def keep_together(self, expected: Collection[int]) -> None:
+        """Note that terminals are read side by side only if one of the sets ``expected`` has both."""
+        near = [0] * len(self.first)
+        for bits in expected:
+            for t in range(len(near)):
+                if bits >> t & 1:
+                    near[t] |= bits
+        self.beside = [[x for x in row if near[t] >> x & 1] for t, row in enumerate(self.beside)]
 
     def _loose(self, t: int) -> _Loose:
         """Return the automaton of a terminal."""

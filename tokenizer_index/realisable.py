@@ -126,7 +126,10 @@ class _Analysis:
         self._watch = watch
         self._symbols = set(rules.terminal_symbol) - lines.marks
         self._all = sum(1 << t for t in self._symbols)
-        self._follow = following_terminals(rules, len(walk.first), lines.marks, watch)
+        self._follow, begin = following_terminals(rules, len(walk.first), lines.marks, watch)
+        expected = {begin | self._ignored_bits(), *(self._expected_after(t) for t in self._symbols)}
+        watch.step(_PLACE, len(expected) * len(walk.first) // 16)
+        walk.keep_together(expected)
         # Terminals that nothing comes before, by what they begin with: they follow the same ones.
         self._groups: dict[int, int] = {}
         self._special = []
@@ -148,9 +151,10 @@ class _Analysis:
             if x in self._ignored.terminals:
                 return -1
             found |= self._follow.get(x, 0)
-        for b in self._ignored.terminals:
-            found |= 1 << b
-        return found
+        return found | self._ignored_bits()
+
+    def _ignored_bits(self) -> int:
+        return sum(1 << b for b in self._ignored.terminals)
 
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
