@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as AbstractSequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from constrain.grammars import ir
-from constrain.grammars.adjacency import edge_characters, neighbours
+from constrain.grammars.adjacency import Neighbours, edge_characters, neighbours
 from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
-from constrain.grammars.lark_syntax.edges import Side, continuing, holds
+from constrain.grammars.lark_syntax.edges import Side, continuing, holds, read_on
 from constrain.grammars.lark_syntax.literals import literal
+from constrain.grammars.lark_syntax.special import special_tokens
 from constrain.grammars.lark_syntax.substring import substring
 from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
@@ -37,6 +39,7 @@ from constrain.grammars.lark_syntax.tree import (
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.ranges import FULL, NONE, difference, union
 from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.separate import STRING_RANK
 
 _START = "start"
 _SOMETHING = ir.Literal(b"?")
@@ -80,7 +83,8 @@ class LarkOptions:
         ``"any"``: a text may be cut into lexemes in any way.
     max_ignored : int or None
         So many ignored lexemes may follow one another, and a repeat in an ignored terminal that matches only blanks
-        has so many rounds. ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+        has so many rounds. ``None``: any number. The number of lexemes has no bound with ``lexing="any"``, where
+        indentation counts, and where a comment goes on to the end of its line.
     indentation : Layout or None
         Which terminals stand for indentation.
     """
@@ -223,23 +227,39 @@ class _Builder:
 
     def check_edges(self, grammar: ir.Grammar) -> None:
         """Refuse terminals that ask of the text around them what is not always so."""
-        for after in (True, False):
-            beside = neighbours(grammar, self.watch, after=after)
-            for t, lexeme in self.looking:
-                if lexeme.edges.is_in_loop:
-                    self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+        following, preceding = (neighbours(grammar, self.watch, after=after) for after in (True, False))
+        patterns = [terminal.pattern for terminal in grammar.terminals]
+        for t, lexeme in self.looking:
+            if lexeme.edges.is_in_loop:
+                self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+            for after, beside in ((True, following[t]), (False, preceding[t])):
                 outer = NONE
-                for other in beside[t].terminals:
-                    pattern = grammar.terminals[other].pattern
-                    more = FULL if other in self.inner else edge_characters(pattern, at_end=not after)
+                for other in beside.terminals:
+                    more = FULL if other in self.inner else edge_characters(patterns[other], at_end=not after)
                     outer = union(outer, more)
-                if after and self.options.lexing == "longest":
-                    outer = difference(outer, continuing(lexeme.pattern))
-                side = Side(edge_characters(lexeme.pattern, at_end=after), outer, beside[t].is_last)
                 for condition in lexeme.edges.after if after else lexeme.edges.before:
+                    core = lexeme.pattern if condition.core is None else condition.core
+                    words = self.reader.lowered(core, lexeme.module, lexeme.offset)
+                    if after and self.options.lexing == "longest":
+                        onward = union(
+                            continuing(words), read_on(words, self.instead(t, following, preceding))
+                        )
+                        outer = difference(outer, onward)
+                    side = Side(edge_characters(words, at_end=after), outer, beside.is_last)
                     if not holds(condition, side, after=after):
                         what = "after" if after else "before"
                         self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
+
+    def instead(
+        self, t: int, following: AbstractSequence[Neighbours], preceding: AbstractSequence[Neighbours]
+    ) -> list[ir.Pattern]:
+        """Return the patterns of terminals that may stand wherever terminal ``t`` may."""
+        found = set(range(len(self.terminals))) - {t, *self.inner}
+        for before in preceding[t].terminals:
+            found &= following[before].terminals
+        if preceding[t].is_last:
+            found = {other for other in found if preceding[other].is_last}
+        return [self.terminals[other].pattern for other in found]
 
     def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
         """Refuse a terminal for its lookaround."""
@@ -254,7 +274,11 @@ class _Builder:
         """Return where and how much ignored text may stand."""
         if not ignored:
             return ir.Ignored()
-        return ir.Ignored(ignored, leading=True, trailing=True, most=self.most)
+        most = self.most
+        if any(continuing(self.terminals[t].pattern) for t in ignored):
+            # A comment up to the end of its line needs more ignored text behind it, which a bound could forbid.
+            most = None
+        return ir.Ignored(ignored, leading=True, trailing=True, most=most)
 
     def layout(self, layout: Layout) -> ir.Indentation:
         """Return the terminals that stand for indentation."""
@@ -318,6 +342,7 @@ class _Builder:
         is_ignored: bool = False,
     ) -> ir.TerminalReference:
         """Add a terminal that was read."""
+        # STRING_RANK for a string in a rule.
         rank = 4 * priority + 2 * is_string + (not is_ignored)
         found = self.add(lexeme.pattern, name, rank)
         if lexeme.edges:
@@ -461,10 +486,12 @@ class _Builder:
                     node.offset,
                     "Define a terminal, in upper case, with it.",
                 )
-            case Special(written, offset):
-                raise module.unsupported(
-                    written, offset, "is a special token, which is not supported yet", "Leave it out."
-                )
+            case Special(written):
+                known = self.terminal_of.get(("special", written))
+                if known is None:
+                    pattern = special_tokens(node, module)
+                    known = self.terminal_of["special", written] = self.add(pattern, written, STRING_RANK)
+                return known
             case Nested():
                 return self.nested(node, module)
         raise TypeError(f"no node: {node!r}")
