@@ -116,6 +116,7 @@ from constrain.tokenizer_index.layout import (
     HUGE,
     IGNORED,
     IGNORED_LIST,
+    IGNORED_OPEN,
     INFINITE,
     INNER_NODES,
     INNER_OFF,
@@ -1760,8 +1761,11 @@ def _start_lexer(h, p):
     may_ignore = n_kernel > 0 or _header(h, S_TRAILING) != 0
     if may_ignore and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         ignored = _view(h, IGNORED_LIST)
+        kind = _view(h, IGNORED)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
+            if _get32(kind, t) == IGNORED_OPEN and (flags >> P_IGNORED) + 1 >= _header(h, S_IGNORED_MOST):
+                continue
             if _is_blocked(h, z, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
                 continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):

@@ -236,6 +236,8 @@ E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = r
 SPARSE, DENSE, LAYER = 0, 1, 2
 # A parser state's flags are P_ACCEPTING and, above it, the number of ignored lexemes since the last real one.
 P_ACCEPTING, P_IGNORED = 1, 1
+# In IGNORED: an ignored terminal that is never the last of as many as are allowed in a row.
+IGNORED_OPEN = 2
 # Of a parser state: its situation is unfilled until its start lexer state is known, where that depends on the
 # blocks that are open (P_LINE).
 P_STRIDE = 6

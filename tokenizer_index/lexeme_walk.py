@@ -11,7 +11,7 @@ must really exist of exact ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -226,6 +226,15 @@ class LexemeWalk:
             self._watch.step("lexemes", 1 + len(groups) // 16)
         return found
 
+    def keep_together(self, expected: Collection[int]) -> None:
+        """Note that terminals are read side by side only if one of the sets ``expected`` has both."""
+        near = [0] * len(self.first)
+        for bits in expected:
+            for t in range(len(near)):
+                if bits >> t & 1:
+                    near[t] |= bits
+        self.beside = [[x for x in row if near[t] >> x & 1] for t, row in enumerate(self.beside)]
+
     def _loose(self, t: int) -> _Loose:
         """Return the automaton of a terminal."""
         if t not in self._automata:
@@ -356,6 +365,10 @@ class LexemeWalk:
         if (t, u) not in self._carries:
             self._carries[t, u] = self._walk_carries(t, u)
         return self._carries[t, u]
+
+    def may_carry(self, t: int, u: int) -> bool:
+        """May ``u`` be read beside ``t``?"""
+        return u in self.beside[t]
 
     def _walk_carries(self, t: int, u: int) -> bool:
         if not self._is_plain(u) or u not in self.beside[t]:

@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.grammars.errors import EmptyLanguageError
+from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import necessary
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.costs import INFINITE, Costs
 from constrain.tokenizer_index.errors import VocabularyError
-from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.network import Network, fused
 from constrain.tokenizer_index.special_tokens import FIRST_BYTE
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
@@ -106,6 +106,8 @@ def needs_check(arena: Arena, vocabulary: Vocabulary, costs_of: Callable[[Arena]
         Bytes are missing, the rules are recursive, and it could not be proven that this doesn't matter.
     EmptyLanguageError
         No text of the spec can be written with these tokens.
+    UnsupportedFeatureError
+        Lexemes fuse or hide one another, and no text was found that doesn't suffer from it.
     LimitExceededError
         Deciding that took too long.
     """
@@ -122,7 +124,15 @@ def needs_check(arena: Arena, vocabulary: Vocabulary, costs_of: Callable[[Arena]
             f"be proven that each output can be finished. Use a vocabulary with all bytes, or a spec "
             f"without recursion."
         )
-    if not costs.is_alive(arena.start):
+    try:
+        is_alive = costs.is_alive(arena.start)
+    except LimitExceededError as error:
+        if lacking or error.limit != "liveness" or network.unsound is None:
+            raise
+        t, u = network.unsound
+        names = network.terminal_names
+        raise fused(names[t], names[u], network.terminal_pointers[t]) from error
+    if not is_alive:
         if lacking:
             raise EmptyLanguageError(
                 f"No text that matches can be written: the vocabulary has no token for {_listed(lacking)} alone."

@@ -52,6 +52,7 @@ from constrain.grammars.ir import Grammar, Terminal
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
 from constrain.tokenizer_index.greedy import provably_greedy
+from constrain.tokenizer_index.layout import IGNORED_OPEN
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.lines import LineRules, LineTables
@@ -101,6 +102,8 @@ class Network:
         First dotted state of each rule.
     priority, greedy, ignored : (n_terminals,)
         ``greedy`` is set where the front end asked for it or where it provably changes nothing.
+        ``ignored`` is `layout.IGNORED_OPEN` where a terminal may need an ignored one behind it: it is never the last of
+        ``ignored_most`` in a row.
     ignored_terminals : (n,)
     ignored_leading, ignored_trailing : bool
     ignored_most : int or None
@@ -111,8 +114,8 @@ class Network:
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
-    is_sound : bool
-        What can be read byte by byte can be finished, as far as it depends on how lexemes are read.
+    unsound : tuple of (int, int) or None
+        A terminal behind which it isn't known that every text can be finished, and one that may not follow it.
     blocked_row, blocked : (n_terminals,), (n_rows * n_terminals,)
         For some ignored terminals a row of ``blocked``, else -1. Such a terminal is read only where one is
         expected whose flag in that row is 0, or where the text may end after it.
@@ -161,11 +164,16 @@ class Network:
     terminal_pointers: tuple[str | None, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
-    is_sound: bool
+    unsound: tuple[int, int] | None
     blocked_row: Int32
     blocked: Int32
     lines: LineTables | None = None
     special_tokens: tuple[str | int, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Can what is read byte by byte be finished, as far as it depends on how lexemes are read?"""
+        return self.unsound is None
 
     @property
     def n_positions(self) -> int:
@@ -307,13 +315,16 @@ def _assemble(
         for t in lines.longest():
             greedy[t] = True
         marks = lines.marks(rules)
-    found = Realisable(None, {}, {})
+    found = Realisable(None, None, {}, frozenset(), {})
     if not is_lexing_proven or lines is not None:
         walked = lexemes if lines is None else lines.unmeasured(lexemes)
         walk = LexemeWalk(walked, priority, greedy, watch)
         found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
-        if found.problem is not None and may_nest(rules):
-            _refuse_fused(*[terminals[t] for t in found.problem])
+        if found.dead_end is not None and may_nest(rules):
+            first_of, following = (terminals[t] for t in found.dead_end)
+            raise fused(first_of.name, following.name, first_of.pointer)
+    for b in found.is_open:
+        is_ignored[b] = IGNORED_OPEN
     blocked_row = [-1] * n_terminals
     for row, b in enumerate(found.blocked):
         blocked_row[b] = row
@@ -391,20 +402,19 @@ def _assemble(
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
         is_lexing_proven=is_lexing_proven,
-        is_sound=found.problem is None,
+        unsound=found.problem,
         blocked_row=table.next(),
         blocked=table.next(),
         special_tokens=_special_tokens(grammar.terminals, lexemes),
     )
 
 
-def _refuse_fused(terminal: Terminal, following: Terminal) -> None:
-    """Raise where it isn't known whether a text can be finished, and in rules that nest it may never be."""
-    what = "itself" if following is terminal else repr(following.name)
-    raise UnsupportedFeatureError(
-        terminal.name,
-        pointer=terminal.pointer,
-        reason=f"may stand where what must follow can't be told apart from it: {what}",
+def fused(name: str, following: str, pointer: str | None) -> UnsupportedFeatureError:
+    """Return the error of a grammar that nests and in which it isn't known which texts can be finished."""
+    return UnsupportedFeatureError(
+        name,
+        pointer=pointer,
+        reason=f"is read as far as it goes, so that what must follow ({following!r}) may not be possible",
         hint="Let ignored text or another terminal stand between them, or let the terminal end anywhere.",
     )
 

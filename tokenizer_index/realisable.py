@@ -18,7 +18,8 @@ callers can go on from. That all is cautious: a grammar that isn't found sound m
 state while decoding (``missing_bytes``).
 
 Ignored text that nothing expected can follow, as a comment up to the end of the line where the line must go on, is
-*blocked* there if that loses no text; so it needs no check.
+*blocked* there if that loses no text; so it needs no check. Where the number of ignored lexemes in a row is
+limited, the last of them must be one that anything may follow.
 
 Sources: the soundness conditions of grammar-constrained decoding with a lexer are those of "Flexible and
 Efficient Grammar-Constrained Decoding" (Park, Zhou, D'Antoni, 2025); the fixpoint over (state, last
@@ -27,8 +28,9 @@ terminal) is ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from constrain.grammars.ir import Ignored
 from constrain.grammars.limits import Watch
@@ -37,8 +39,12 @@ from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.long_runs import components
 from constrain.tokenizer_index.transition_network import Rules
 
+Carries: TypeAlias = Callable[[int, int], bool]
+
 _PLACE = "sequences of lexemes"
 _MOST_CONTEXTS = 20_000
+# So many ignored lexemes in a row are not written for their own sake.
+_LONG_ROW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +56,22 @@ class Realisable:
     problem : tuple of (int, int) or None
         A terminal behind which no way to the end is known, and one that may not follow it. None: the
         grammar is sound.
+    dead_end : tuple of (int, int) or None
+        The same where there certainly is no way.
     blocked : dict of int to int
         For some ignored terminals the bits of the terminals that can never follow them. The ignored terminal is
         read only where another one is expected, or where the text may end after it.
+    is_open : frozenset of int
+        Ignored terminals that may need another one behind them: one is never the last of as many in a row as
+        are allowed.
     separated : dict of int to int
         For terminals the bits of those that may follow only with ignored text between.
     """
 
     problem: tuple[int, int] | None
+    dead_end: tuple[int, int] | None
     blocked: dict[int, int]
+    is_open: frozenset[int]
     separated: dict[int, int]
 
 
@@ -113,7 +126,10 @@ class _Analysis:
         self._watch = watch
         self._symbols = set(rules.terminal_symbol) - lines.marks
         self._all = sum(1 << t for t in self._symbols)
-        self._follow = following_terminals(rules, len(walk.first), lines.marks, watch)
+        self._follow, begin = following_terminals(rules, len(walk.first), lines.marks, watch)
+        expected = {begin | self._ignored_bits(), *(self._expected_after(t) for t in self._symbols)}
+        watch.step(_PLACE, len(expected) * len(walk.first) // 16)
+        walk.keep_together(expected)
         # Terminals that nothing comes before, by what they begin with: they follow the same ones.
         self._groups: dict[int, int] = {}
         self._special = []
@@ -135,9 +151,10 @@ class _Analysis:
             if x in self._ignored.terminals:
                 return -1
             found |= self._follow.get(x, 0)
-        for b in self._ignored.terminals:
-            found |= 1 << b
-        return found
+        return found | self._ignored_bits()
+
+    def _ignored_bits(self) -> int:
+        return sum(1 << b for b in self._ignored.terminals)
 
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
@@ -181,6 +198,23 @@ class _Analysis:
 
     # ------------------------------------------------------------------------------ blocked text
 
+    def _is_open(self, b: int, ignored: Sequence[int]) -> bool:
+        """May everything follow ``b`` behind another ignored terminal which everything may follow directly?
+
+        Only where many may stand in a row does it lose next to nothing that the last one is such a terminal.
+        """
+        most = self._ignored.most
+        if most is None or most < _LONG_ROW:
+            return False
+        begins = self._walk.begins
+        closed = [
+            c
+            for c in ignored
+            if self._walk.may_follow(b, begins(c, -1))
+            and not self._refused(c, self._all, ignored, is_ignored=True)[0]
+        ]
+        return bool(closed)
+
     def _blocked(self, b: int, refused: int) -> int:
         """Return the terminals that can never follow the ignored terminal ``b``; 0 where blocking loses texts.
 
@@ -188,22 +222,20 @@ class _Analysis:
         """
         if b in self._symbols:
             return 0
-        if any(self._may_ever_follow(b, u) for u in _members(refused)):
+        if any(self._may_ever_follow(b, u, self._outside) for u in _members(refused)):
             return 0
         if any(x in self._ignored.terminals or refused >> x & 1 for x in self._walk.beside[b]):
             return 0
         return refused
 
-    def _may_ever_follow(self, b: int, u: int) -> bool:
-        first, reached = self._walk.first, [b]
+    def _may_ever_follow(self, t: int, u: int, ignored: Sequence[int]) -> bool:
+        first, reached = self._walk.first, [t]
         for c in reached:  # grows while it is read
             if not self._walk.never_ends_before(c, first[u]):
                 return True
-            if self._ignored.most != 1:
+            if self._ignored.most != 1 or t not in self._ignored.terminals:
                 reached += [
-                    x
-                    for x in self._outside
-                    if x not in reached and not self._walk.never_ends_before(c, first[x])
+                    x for x in ignored if x not in reached and not self._walk.never_ends_before(c, first[x])
                 ]
         return False
 
@@ -219,25 +251,56 @@ class _Analysis:
             out, separated[t] = self._refused(t, follow[t], self._outside)
             refused[t] = out, out if inside is None else self._refused(t, follow[t], inside)[0]
         blocked: dict[int, int] = {}
+        is_open = set()
         after_ignored: dict[int, tuple[int, int]] = {}
         for b in self._ignored.terminals:
-            out, _ = self._refused(b, self._all, self._outside, is_ignored=True)
-            within = out if inside is None else self._refused(b, self._all, inside, is_ignored=True)[0]
-            if b == self._lines.inner_newline:
-                out = 0
-            elif out and self._blocked(b, out):
-                blocked[b], out = out, 0
-                if inside is None:
+            out = within = 0
+            if b != self._lines.inner_newline:
+                out = self._refused(b, self._all, self._outside, is_ignored=True)[0]
+                within = out
+                if out and self._is_open(b, self._outside):
+                    is_open.add(b)
+                    out = within = 0
+                elif out and self._blocked(b, out):
+                    blocked[b], out = out, 0
+                    within = within if inside is not None else 0
+            if inside is not None:
+                within = self._refused(b, self._all, inside, is_ignored=True)[0]
+                if within and self._is_open(b, inside):
+                    is_open.add(b)
                     within = 0
             if out or within:
                 after_ignored[b] = out, within
         hidden = sum(1 << u for u in self._symbols if not self._walk.begins(u, -1))
         if not (hidden or after_ignored or any(map(any, refused.values()))):
-            return Realisable(None, blocked, separated)
-        places = _Places(
-            self._rules, self._walk, refused, after_ignored, hidden, self._ignored, self._lines, self._watch
-        )
-        return Realisable(places.problem(), blocked, separated)
+            return Realisable(None, None, blocked, frozenset(is_open), separated)
+
+        def problem(
+            refused: dict[int, tuple[int, int]],
+            ignored: dict[int, tuple[int, int]],
+            hidden: int,
+            carries: Carries,
+        ) -> tuple[int, int] | None:
+            rules, lines = self._rules, self._lines
+            return _Places(
+                rules, refused, ignored, hidden, self._ignored, lines, carries, self._watch
+            ).problem()
+
+        found = problem(refused, after_ignored, hidden, self._walk.carries)
+        dead_end = None
+        if found is not None:
+            never = {t: self._never(t, row) for t, row in refused.items()}
+            never_ignored = {b: self._never(b, row) for b, row in after_ignored.items()}
+            dead_end = problem(never, never_ignored, 0, self._walk.may_carry)
+        return Realisable(found, dead_end, blocked, frozenset(is_open), separated)
+
+    def _never(self, t: int, refused: tuple[int, int]) -> tuple[int, int]:
+        """Return which of the terminals refused behind ``t``, outside and inside brackets, never follow it."""
+        found = 0
+        for u in _members(refused[0] | refused[1]):
+            if not self._may_ever_follow(t, u, self._ignored.terminals):
+                found |= 1 << u
+        return refused[0] & found, refused[1] & found
 
 
 class _Places:
@@ -250,16 +313,16 @@ class _Places:
     def __init__(
         self,
         rules: Rules,
-        walk: LexemeWalk,
         refused: dict[int, tuple[int, int]],
         after_ignored: dict[int, tuple[int, int]],
         hidden: int,
         ignored: Ignored,
         lines: Marks,
+        carries: Carries,
         watch: Watch,
     ) -> None:
         self._rules = rules
-        self._walk = walk
+        self._carries = carries
         self._ignored = ignored
         self._lines = lines
         self._watch = watch
@@ -331,7 +394,7 @@ class _Places:
             for d in dots[rule]:
                 self._watch.step(_PLACE)
                 for t, kind in self._read_at(d, wanted, goes_on):
-                    if not any(self._walk.carries(t, u) for u in self._good_at(d, wanted)):
+                    if not any(self._carries(t, u) for u in self._good_at(d, wanted)):
                         return self._named(t, kind, d)
                 for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                     called, target = rules.rule_symbol[e], rules.rule_target[e]
