@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from constrain.generation import agenerate as agenerate
     from constrain.generation import generate as generate
     from constrain.generation import stream as stream
+    from constrain.grammar_spec import grammar as grammar
     from constrain.grammars.limits import Limits as Limits
     from constrain.models import from_transformers as from_transformers
     from constrain.models import load_model as load_model
@@ -68,6 +69,7 @@ _HOME = {
     "fill_next_token_bitmasks": "constrain.compiled",
     "from_transformers": "constrain.models",
     "generate": "constrain.generation",
+    "grammar": "constrain.grammar_spec",
     "json_schema": "constrain.spec",
     "load_model": "constrain.models",
     "output": "constrain.output_function",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from constrain.errors import ArtefactError, ConstrainError
+from constrain.grammar_spec import grammar_from_source
 from constrain.grammars.limits import Limits
 from constrain.spec import Spec, choice, json_schema, regex
 
@@ -100,6 +101,8 @@ def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
             return regex(data["pattern"], flags=data["flags"], limits=limits)
         case "choice":
             return choice(data["options"], limits=limits)
+        case "grammar":
+            return grammar_from_source(data, limits)
         case "json_schema" | "python_type":
             return json_schema(data["schema"], **data["options"], limits=limits)
     raise KeyError(f"kind {data['kind']!r}")

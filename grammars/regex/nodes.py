@@ -6,7 +6,8 @@ wherever they can. Otherwise it is a `Node`:
 - `Near`, a condition on the two characters around a place (anchors, word boundaries, lookaround of one
   character),
 - `Look`, lookaround in general,
-- `Sequence`, `Choice`, `Loop` over those.
+- `Sequence`, `Choice`, `Loop` over those,
+- `Lazy`, a loop of which fewest rounds count, where the text may go on after the match.
 
 `lookaround.lower` turns a node into a pattern.
 """
@@ -116,7 +117,16 @@ class Loop(Node):
     maximum: int | None
 
 
-Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop
+@dataclass(frozen=True, slots=True)
+class Lazy(Node):
+    """A loop that goes on only where the rest of the pattern does not match; see `lazy`."""
+
+    body: Tree
+    minimum: int
+    maximum: int | None
+
+
+Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop | Lazy
 
 NEWLINE: Ranges = ((0x0A, 0x0A),)
 AT_START = Near((Case(before=NONE),))

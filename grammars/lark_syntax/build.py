@@ -1,0 +1,344 @@
+"""Lark grammars to the intermediate representation: `lark_grammar`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from constrain.grammars import ir
+from constrain.grammars.errors import SpecError
+from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
+from constrain.grammars.lark_syntax.literals import literal
+from constrain.grammars.lark_syntax.terminals import TerminalReader, single_literal
+from constrain.grammars.lark_syntax.tree import (
+    Choice,
+    Conjunction,
+    Module,
+    Negation,
+    Nested,
+    Node,
+    Quoted,
+    Range,
+    Repeat,
+    Sequence,
+    Special,
+    Symbol,
+    Usage,
+)
+from constrain.grammars.limits import Watch
+from constrain.grammars.regex.recursion import Task, run
+
+_START = "start"
+_SHOWN = 40
+
+Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
+# What a template's parameter stands for: a reference, or the name of a template.
+Argument: TypeAlias = Reference | str
+Scope: TypeAlias = Mapping[str, Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class LarkOptions:
+    """How a Lark grammar is read.
+
+    Parameters
+    ----------
+    import_paths : tuple of Path
+        Folders in which ``%import`` looks before the grammars that come with Lark.
+    lexing : {"longest", "any"}
+        ``"longest"``: a lexeme is the longest that some terminal of those that may stand at its place matches;
+        of several that match it, those of the highest priority count, strings before regular expressions.
+        ``"any"``: a text may be cut into lexemes in any way.
+    """
+
+    import_paths: tuple[Path, ...] = ()
+    lexing: str = "longest"
+
+    def __post_init__(self) -> None:
+        if self.lexing not in ("longest", "any"):
+            raise SpecError(f"lexing={self.lexing!r}: expected 'longest' or 'any'.")
+
+
+_DEFAULT = LarkOptions()
+
+
+def lark_grammar(
+    text: str,
+    start: str | None = None,
+    *,
+    watch: Watch,
+    options: LarkOptions = _DEFAULT,
+    files: MutableMapping[str, str] | None = None,
+) -> ir.Grammar:
+    """Return the grammar of the texts that a Lark grammar describes.
+
+    Parameters
+    ----------
+    text : str
+    start : str or None
+        Name of the start rule; ``None`` is ``"start"``.
+    watch : Watch
+    options : LarkOptions
+    files : mapping of str to str
+        Texts of files that take the place of reading them; those that were read are added.
+
+    Raises
+    ------
+    SpecError
+        A malformed grammar, with its place.
+    UnsupportedFeatureError
+        It uses what cannot be enforced.
+    LimitExceededError
+        It is too large or too deep.
+    """
+    definitions = load(text, options.import_paths, (), {} if files is None else files, watch)
+    return _Builder(definitions, options, watch).grammar(start or _START)
+
+
+class _Builder:
+    def __init__(self, definitions: Definitions, options: LarkOptions, watch: Watch) -> None:
+        self.definitions = definitions
+        self.options = options
+        self.watch = watch
+        self.reader = TerminalReader(definitions, watch)
+        self.terminals: list[ir.Terminal] = []
+        self.rules: dict[str, ir.Expression] = {}
+        self.pointers: dict[str, str] = {}
+        self.terminal_of: dict[object, ir.TerminalReference] = {}
+        self.queue: list[tuple[str, Entry, Scope]] = []
+        self.instances: dict[tuple[str, tuple[Argument, ...]], str] = {}
+        self.names = set(definitions.entries)
+        # A string in a rule is the terminal that is defined as this string.
+        self.named: dict[tuple[bool, str, str], Entry] = {}
+        for entry in definitions.entries.values():
+            if entry.is_terminal:
+                found = single_literal(entry)
+                if found is not None:
+                    self.named[found.key] = entry
+
+    def grammar(self, start: str) -> ir.Grammar:
+        """Return the grammar."""
+        module = self.definitions.module
+        entry = self.definitions.entries.get(start)
+        if entry is None or entry.is_terminal or entry.parameters or not entry.bodies:
+            rules = [
+                name
+                for name, known in self.definitions.entries.items()
+                if not known.is_terminal and not known.parameters and known.bodies
+            ]
+            listed = ", ".join(map(repr, rules[:5])) + (", ..." if len(rules) > 5 else "")
+            hint = f"Pass start= as one of its rules: {listed}." if rules else "A rule is 'name: ...'."
+            raise module.error(f"The grammar has no rule {start!r} to start with.", 0, hint)
+        self.rule(entry, {}, start)
+        for name, rule, scope in self.queue:  # grows while it is read
+            self.rules[name] = self.body(rule, scope)
+            self.watch.at_most("states", len(self.rules), f"rule {name!r}")
+        ignored = [self.ignored(body, offset) for body, offset in self.definitions.ignored]
+        return ir.Grammar(
+            tuple(self.terminals),
+            self.rules,
+            start,
+            self.policy(tuple(dict.fromkeys(ignored))),
+            self.pointers,
+        )
+
+    def policy(self, ignored: tuple[int, ...]) -> ir.Ignored:
+        """Return where and how much ignored text may stand."""
+        if not ignored:
+            return ir.Ignored()
+        return ir.Ignored(ignored, leading=True, trailing=True, consecutive=True)
+
+    def ignored(self, body: Body, offset: int) -> int:
+        """Return the terminal of an ``%ignore``."""
+        node = body.node
+        if isinstance(node, Symbol) and node.is_terminal:
+            entry = self.definitions.entries[body.rename(node.name)]
+            return self.defined_terminal(entry).index
+        if isinstance(node, Sequence) and not node.parts:
+            raise body.module.error("%ignore needs a terminal.", offset)
+        if isinstance(node, Quoted):
+            return self.literal(node, body.module).index
+        pattern = self.reader.pattern(node, body, "of %ignore")
+        return self.add(ir.Terminal(pattern, "ignored text", **self.lexing(0, False))).index
+
+    # -------------------------------------------------------------------------------- terminals
+
+    def lexing(self, priority: int, is_string: bool) -> dict[str, int | bool]:
+        """Return the priority and greed of a terminal."""
+        if self.options.lexing == "any":
+            return {}
+        return {"priority": 2 * priority + is_string, "greedy": True}
+
+    def add(self, terminal: ir.Terminal) -> ir.TerminalReference:
+        """Add a terminal."""
+        self.terminals.append(terminal)
+        return ir.TerminalReference(len(self.terminals) - 1)
+
+    def defined_terminal(self, entry: Entry) -> ir.TerminalReference:
+        """Return a terminal that has a name."""
+        found = self.terminal_of.get(entry.name)
+        if found is None:
+            pattern = self.reader.entry_pattern(entry)
+            single = single_literal(entry)
+            is_string = single is not None and single.is_string
+            terminal = ir.Terminal(pattern, entry.name, **self.lexing(entry.priority, is_string))
+            found = self.terminal_of[entry.name] = self.add(terminal)
+        return found
+
+    def literal(self, node: Quoted, module: Module) -> ir.TerminalReference:
+        """Return the terminal of a string or regular expression in a rule."""
+        read = literal(node, module)
+        entry = self.named.get(read.key)
+        if entry is not None:
+            return self.defined_terminal(entry)
+        found = self.terminal_of.get(read.key)
+        if found is None:
+            shown = node.text
+            if read.is_string:
+                shown = repr(read.text) + read.flags
+            if len(shown) > _SHOWN:
+                shown = shown[: _SHOWN - 1] + "…"
+            pattern = self.reader.pattern(node, Body(node, module, str), shown)
+            terminal = ir.Terminal(pattern, shown, **self.lexing(0, read.is_string))
+            found = self.terminal_of[read.key] = self.add(terminal)
+        return found
+
+    def range(self, node: Range, module: Module) -> ir.TerminalReference:
+        """Return the terminal of a range in a rule."""
+        key = (node.low.text, node.high.text)
+        found = self.terminal_of.get(key)
+        if found is None:
+            shown = f"{node.low.text}..{node.high.text}"
+            pattern = self.reader.pattern(node, Body(node, module, str), shown)
+            found = self.terminal_of[key] = self.add(ir.Terminal(pattern, shown, **self.lexing(0, False)))
+        return found
+
+    # -------------------------------------------------------------------------------- rules
+
+    def rule(self, entry: Entry, scope: Scope, name: str) -> ir.RuleReference:
+        """Return a rule, whose body is read later."""
+        if name not in self.pointers:
+            self.pointers[name] = entry.name
+            self.queue.append((name, entry, scope))
+        return ir.RuleReference(name)
+
+    def body(self, entry: Entry, scope: Scope) -> ir.Expression:
+        """Return the expression of a rule's bodies."""
+        found = [run(self.expression(body.node, body, scope, entry)) for body in entry.bodies]
+        return found[0] if len(found) == 1 else ir.Choice(tuple(found))
+
+    def expression(self, node: Node, body: Body, scope: Scope, entry: Entry) -> Task[ir.Expression]:
+        """Return the expression of ``node``."""
+        module = body.module
+        self.watch.step(f"rule {entry.name!r}")
+        parts: list[ir.Expression] = []
+        match node:
+            case Sequence(items):
+                for item in items:
+                    parts.append((yield self.expression(item, body, scope, entry)))
+                return ir.Sequence(tuple(parts))
+            case Choice(items, aliases):
+                if aliases and entry.name.startswith("_"):
+                    raise module.error(
+                        f"Rule {entry.name!r} begins with '_', so its alternatives cannot have aliases.",
+                        aliases[0],
+                    )
+                for item in items:
+                    parts.append((yield self.expression(item, body, scope, entry)))
+                return ir.Choice(tuple(parts))
+            case Repeat(inner, minimum, maximum):
+                return ir.Repetition((yield self.expression(inner, body, scope, entry)), minimum, maximum)
+            case Symbol() | Usage():
+                found = self.argument(node, body, scope)
+                if isinstance(found, str):
+                    raise module.error(
+                        f"{node.name!r} is a template and needs arguments in braces.", node.offset
+                    )
+                return found
+            case Quoted():
+                return self.literal(node, module)
+            case Range():
+                return self.range(node, module)
+            case Negation() | Conjunction():
+                raise module.error(
+                    f"{'~' if isinstance(node, Negation) else '&'!r} can stand in terminals only.",
+                    node.offset,
+                    "Define a terminal, in upper case, with it.",
+                )
+            case Special(written, offset):
+                raise module.unsupported(
+                    written, offset, "is a special token, which is not supported yet", "Leave it out."
+                )
+            case Nested(kind, _, offset):
+                raise module.unsupported(kind, offset, "is not supported yet", "Write it as rules.")
+        raise TypeError(f"no node: {node!r}")
+
+    def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
+        """Return what a name, or a template with arguments, or an argument of one stands for."""
+        # Arguments nest; they are worked off innermost first.
+        todo: list[tuple[Node, bool]] = [(node, False)]
+        done: list[Argument] = []
+        while todo:
+            item, is_ready = todo.pop()
+            if isinstance(item, Symbol):
+                done.append(self.named_symbol(item, body, scope))
+            elif isinstance(item, Quoted):
+                done.append(self.literal(item, body.module))
+            elif isinstance(item, Range):
+                done.append(self.range(item, body.module))
+            elif isinstance(item, Usage):
+                if not is_ready:
+                    todo.append((item, True))
+                    todo += [(argument, False) for argument in reversed(item.arguments)]
+                    continue
+                n = len(item.arguments)
+                given = tuple(done[len(done) - n :])
+                del done[len(done) - n :]
+                done.append(self.instance(item, given, body, scope))
+            else:
+                raise body.module.error("This cannot be an argument of a template.", item.offset)
+        return done[0]
+
+    def named_symbol(self, symbol: Symbol, body: Body, scope: Scope) -> Argument:
+        """Return what a name stands for."""
+        if symbol.name in scope:
+            return scope[symbol.name]
+        entry = self.definitions.entries[body.rename(symbol.name)]
+        if entry.is_terminal:
+            return self.defined_terminal(entry)
+        if entry.parameters:
+            return entry.name
+        if not entry.bodies:
+            raise body.module.error(
+                f"The rule {symbol.name!r} is only declared, so nothing says what it is.", symbol.offset
+            )
+        return self.rule(entry, {}, entry.name)
+
+    def instance(
+        self, usage: Usage, arguments: tuple[Argument, ...], body: Body, scope: Scope
+    ) -> ir.RuleReference:
+        """Return the rule that a template is with ``arguments``."""
+        name = scope[usage.name] if usage.name in scope else body.rename(usage.name)
+        entry = self.definitions.entries.get(name) if isinstance(name, str) else None
+        if entry is None or not entry.parameters:
+            raise body.module.error(f"{usage.name!r} is no template, so it has no arguments.", usage.offset)
+        if len(arguments) != len(entry.parameters):
+            raise body.module.error(
+                f"The template {usage.name!r} needs {len(entry.parameters)} arguments and has {len(arguments)}.",
+                usage.offset,
+            )
+        key = entry.name, arguments
+        found = self.instances.get(key)
+        if found is None:
+            self.watch.at_most("states", len(self.instances), f"the uses of template {entry.name!r}")
+            found = self.instances[key] = self.fresh(f"{entry.name}{{{len(self.instances)}}}")
+        return self.rule(entry, dict(zip(entry.parameters, arguments, strict=True)), found)
+
+    def fresh(self, name: str) -> str:
+        """Return a name that no rule has."""
+        while name in self.names:
+            name += "'"
+        self.names.add(name)
+        return name
