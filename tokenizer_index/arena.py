@@ -147,6 +147,8 @@ _NETWORK = (
     (k.RULE_START, "rule_start"),
     (k.IGNORED, "ignored"),
     (k.IGNORED_LIST, "ignored_terminals"),
+    (k.BLOCKED_ROW, "blocked_row"),
+    (k.BLOCKED, "blocked"),
 )
 _MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
 

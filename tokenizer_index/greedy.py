@@ -62,6 +62,12 @@ def provably_greedy(
     return proven
 
 
+def following_terminals(rules: Rules, n_terminals: int, watch: Watch) -> dict[int, int]:
+    """Return for each terminal the bits of the terminals that may come right after it by the rules."""
+    bits = [1 << t for t in range(n_terminals)]
+    return _Follow(rules, bits, (), False, watch).of(set(rules.terminal_symbol))
+
+
 class _Follow:
     """First bytes of what may follow terminals; what isn't needed isn't computed."""
 

@@ -48,6 +48,8 @@ from constrain.tokenizer_index.layout import (
     AFTER_TERMINAL,
     ALL_CHARACTERS,
     BEAM,
+    BLOCKED,
+    BLOCKED_ROW,
     BUCKET_MAX,
     BUF_ACCEPT,
     BUF_CHARS,
@@ -1527,6 +1529,21 @@ def _parser_go(h, p, a):
     return p1
 
 
+@_kernel
+def _is_blocked(h, t, stamp):
+    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``."""
+    row = _get32(_view(h, BLOCKED_ROW), t)
+    if row < 0:
+        return 0
+    mark = _view(h, TERM_MARK)
+    blocked = _view(h, BLOCKED)
+    n = _header(h, S_TERMINALS)
+    for u in range(n):
+        if _get64(mark, u) == stamp and _get32(blocked, row * n + u) == 0:
+            return 0
+    return 1
+
+
 @_far
 def _start_lexer(h, p):
     """Return the lexer state in which the next lexeme after ``p`` starts; DEAD if nothing can follow."""
@@ -1577,6 +1594,8 @@ def _start_lexer(h, p):
         ignored = _view(h, IGNORED_LIST)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
+            if _is_blocked(h, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:

@@ -44,6 +44,8 @@ LOW40 = 0xFFFFFFFFFF
     IGNORED,
     HAS_FOLLOW,  # something may come after the terminal
     IGNORED_LIST,
+    BLOCKED_ROW,  # the row of an ignored terminal in BLOCKED, or -1
+    BLOCKED,  # i32 (n, n_terminals): can't follow it
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
@@ -150,7 +152,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(127)
+) = range(129)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)

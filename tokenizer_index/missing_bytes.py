@@ -105,7 +105,7 @@ def needs_check(arena: Arena, vocabulary: Vocabulary, costs_of: Callable[[Arena]
     """
     network = arena.network
     lacking = lacking_bytes(network, vocabulary)
-    if not lacking and (network.is_lexing_proven or _is_one_lexeme(network)):
+    if not lacking and (network.is_sound or _is_one_lexeme(network)):
         return False
     costs = costs_of(arena)
     if lacking and _is_recursive(network):

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
 from constrain.tokenizer_index.greedy import provably_greedy
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
+from constrain.tokenizer_index.lexeme_walk import LexemeWalk
+from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
@@ -105,6 +107,11 @@ class Network:
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
+    is_sound : bool
+        What can be read byte by byte can be finished, as far as it depends on how lexemes are read.
+    blocked_row, blocked : (n_terminals,), (n_rows * n_terminals,)
+        For some ignored terminals a row of ``blocked``, else -1. Such a terminal is read only where one is
+        expected whose flag in that row is 0, or where the text may end after it.
     """
 
     edge_offsets: Int32
@@ -146,6 +153,9 @@ class Network:
     terminal_pointers: tuple[str | None, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
+    is_sound: bool
+    blocked_row: Int32
+    blocked: Int32
 
     @property
     def n_positions(self) -> int:
@@ -175,6 +185,8 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     ------
     EmptyLanguageError
         No text is in the language (as far as plain terminals tell; conjunctions are judged later).
+    UnsupportedFeatureError
+        Lexemes may fuse or hide one another so that it isn't known which texts can be finished.
     SpecError
         The grammar refers to a rule or terminal that it doesn't have.
     LimitExceededError
@@ -263,6 +275,17 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
                     _refuse_alike(grammar.terminals[t], grammar.terminals[i])
 
     terminals = grammar.terminals
+    greedy = [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)]
+    is_lexing_proven = _is_lexing_proven(terminals, lexemes, proven)
+    found = Realisable(None, {}, {})
+    if not is_lexing_proven:
+        walk = LexemeWalk(terminals, lexemes, greedy, watch)
+        found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch)
+        if found.problem is not None and may_nest(rules):
+            _refuse_fused(*[terminals[t] for t in found.problem])
+    blocked_row = [-1] * n_terminals
+    for row, b in enumerate(found.blocked):
+        blocked_row[b] = row
     table = _Table(
         owners,
         ends,
@@ -285,9 +308,11 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         rules.rule_of,
         rules.rule_start,
         [terminal.priority for terminal in terminals],
-        [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)],
+        greedy,
         is_ignored,
         ignored,
+        blocked_row,
+        [bits >> t & 1 for bits in found.blocked.values() for t in range(n_terminals)],
     )
     owner, end, base, sizes, n_edges = (table.next() for _ in range(5))
     positions = _columns([fragment.positions for fragment in fragments], N_POSITION_COLUMNS)
@@ -334,7 +359,21 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
-        is_lexing_proven=_is_lexing_proven(grammar.terminals, lexemes, proven),
+        is_lexing_proven=is_lexing_proven,
+        is_sound=is_lexing_proven or found.problem is None,
+        blocked_row=table.next(),
+        blocked=table.next(),
+    )
+
+
+def _refuse_fused(terminal: Terminal, following: Terminal) -> None:
+    """Raise where it isn't known whether a text can be finished, and in rules that nest it may never be."""
+    what = "itself" if following is terminal else repr(following.name)
+    raise UnsupportedFeatureError(
+        terminal.name,
+        pointer=terminal.pointer,
+        reason=f"may stand where what must follow can't be told apart from it: {what}",
+        hint="Let ignored text or another terminal stand between them, or let the terminal end anywhere.",
     )
 
 

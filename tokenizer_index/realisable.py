@@ -1,0 +1,322 @@
+"""Can every text that was begun be finished, although lexemes fuse and hide one another?
+
+A mask made byte by byte trusts that what the rules expect next can be written next. Two things may
+prevent that. A greedy lexeme doesn't end where the next byte could continue it, so an identifier right
+after an identifier is never read; and a lexeme that also matches a terminal of higher priority is read
+as that. `realisable` looks for what can always be done nevertheless:
+
+- ``u`` *begins* with bytes after which some lexeme is read as ``u`` and as nothing of higher priority;
+- ``u`` *may follow* ``t`` if, wherever a lexeme of ``t`` may end, some byte that begins ``u`` doesn't continue
+  it, whatever else is read beside it; or if an ignored lexeme may stand between them.
+
+A way to the end of the text on which each terminal may follow the one before it can be taken by bytes. So
+the grammar is *sound* if from each place behind a terminal there is such a way. The places are pairs (dotted
+state, last terminal): two terminals that may be followed by the same ones are one *kind*, and for each dotted
+state and kind ``ends`` tells with which kinds the rule may end. A rule is looked at together with the kinds its
+callers can go on from. That all is cautious: a grammar that isn't found sound may be, and is then checked state by
+state while decoding (``missing_bytes``).
+
+Ignored text that nothing expected can follow, as a comment up to the end of the line where the line must go on, is
+*blocked* there if that loses no text; so it needs no check.
+
+Sources: the soundness conditions of grammar-constrained decoding with a lexer are those of "Flexible and
+Efficient Grammar-Constrained Decoding" (Park, Zhou, D'Antoni, 2025); the fixpoint over (state, last
+terminal) is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from constrain.grammars.ir import Ignored
+from constrain.grammars.limits import Watch
+from constrain.tokenizer_index.greedy import following_terminals
+from constrain.tokenizer_index.lexeme_walk import LexemeWalk
+from constrain.tokenizer_index.long_runs import components
+from constrain.tokenizer_index.transition_network import Rules
+
+_PLACE = "sequences of lexemes"
+_MOST_CONTEXTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Realisable:
+    """What `realisable` found.
+
+    Parameters
+    ----------
+    problem : tuple of (int, int) or None
+        A terminal, and one that the rules expect after it though it may not be possible to write it
+        there (the same one: it may not be possible to end a text there). None: the grammar is sound.
+    blocked : dict of int to int
+        For some ignored terminals the bits of the terminals that can never follow them. The ignored terminal is
+        read only where another one is expected, or where the text may end after it.
+    separated : dict of int to int
+        For terminals the bits of those that may follow only with ignored text between.
+    """
+
+    problem: tuple[int, int] | None
+    blocked: dict[int, int]
+    separated: dict[int, int]
+
+
+def realisable(rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch) -> Realisable:
+    """Look for ways to finish every text.
+
+    Parameters
+    ----------
+    rules : Rules
+    walk : LexemeWalk
+    ignored : Ignored
+        With terminals that match something only.
+    watch : Watch
+    """
+    return _Analysis(rules, walk, ignored, watch).result()
+
+
+class _Analysis:
+    def __init__(self, rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch) -> None:
+        self._rules = rules
+        self._walk = walk
+        self._ignored = ignored
+        self._watch = watch
+        self._symbols = set(rules.terminal_symbol)
+        self._all = sum(1 << t for t in self._symbols)
+        self._follow = following_terminals(rules, len(walk.first), watch)
+        # Terminals that begin with the same bytes follow the same ones.
+        groups: dict[int, int] = {}
+        for u in self._symbols:
+            begins = walk.begins(u)
+            groups[begins] = groups.get(begins, 0) | 1 << u
+        self._groups = groups
+
+    # ------------------------------------------------------------------------------ pairs
+
+    def _may_begin(self, t: int, begins: int) -> bool:
+        """May a lexeme that begins with any of the bytes ``begins`` follow ``t`` directly?"""
+        if begins & ~self._walk.may_continue(t):
+            return True
+        return bool(begins) and all(begins & ~goes_on for goes_on in self._walk.ends(t))
+
+    def _ignored_after(self, t: int) -> list[int]:
+        """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
+        ignored, begins = self._ignored.terminals, self._walk.begins
+        found = [b for b in ignored if self._may_begin(t, begins(b))]
+        if self._ignored.consecutive:
+            for b in found:  # grows while it is read
+                found += [c for c in ignored if c not in found and self._may_begin(b, begins(c))]
+        return found
+
+    def _refused(self, t: int, expected: int, *, is_ignored: bool = False) -> tuple[int, int]:
+        """Return the bits of ``expected`` that may not follow ``t``, and of those that need a separator."""
+        gaps: Sequence[int] | None = None
+        refused = separated = 0
+        self._watch.step(_PLACE, len(self._groups))
+        for begins, members in self._groups.items():
+            if members & expected and not self._may_begin(t, begins):
+                if gaps is None:
+                    gaps = self._ignored_after(t) if not is_ignored or self._ignored.consecutive else []
+                if any(self._may_begin(b, begins) for b in gaps):
+                    separated |= members & expected
+                else:
+                    refused |= members & expected
+        return refused, separated
+
+    # ------------------------------------------------------------------------------ blocked text
+
+    def _blocked(self, b: int, refused: int) -> int:
+        """Return the terminals that can never follow the ignored terminal ``b``; 0 where blocking loses texts.
+
+        None is lost if nothing is read beside ``b`` where it is blocked.
+        """
+        if b in self._symbols:
+            return 0
+        impossible = 0
+        for u in _members(refused):
+            if not self._may_ever_follow(b, u):
+                impossible |= 1 << u
+        if impossible != refused:
+            return 0
+        beside = self._walk.beside[b]
+        if any(x in self._ignored.terminals or impossible >> x & 1 for x in beside):
+            return 0
+        return impossible
+
+    def _may_ever_follow(self, b: int, u: int) -> bool:
+        if not self._walk.never_ends_before(b, self._walk.first[u]):
+            return True
+        if not self._ignored.consecutive:
+            return False
+        reached, first = [b], self._walk.first
+        for c in reached:  # grows while it is read
+            if not self._walk.never_ends_before(c, first[u]):
+                return True
+            for x in self._ignored.terminals:
+                if x not in reached and not self._walk.never_ends_before(c, first[x]):
+                    reached.append(x)
+        return False
+
+    # ------------------------------------------------------------------------------ the grammar
+
+    def result(self) -> Realisable:
+        """Return what was found."""
+        refused: dict[int, int] = {}
+        separated: dict[int, int] = {}
+        for t in self._symbols:
+            refused[t], separated[t] = self._refused(t, self._follow[t])
+        blocked: dict[int, int] = {}
+        after_ignored: dict[int, int] = {}
+        for b in self._ignored.terminals:
+            found, _ = self._refused(b, self._all, is_ignored=True)
+            if found:
+                impossible = self._blocked(b, found)
+                if impossible:
+                    blocked[b] = impossible
+                else:
+                    after_ignored[b] = found
+        hidden = self._groups.get(0, 0)
+        if not (hidden or after_ignored or any(refused.values())):
+            return Realisable(None, blocked, separated)
+        places = _Places(self._rules, refused, after_ignored, hidden, self._ignored, self._watch)
+        return Realisable(places.problem(), blocked, separated)
+
+
+class _Places:
+    """Dotted states with the kind of the last terminal.
+
+    Kind 0 is the beginning of the text; kinds of ignored terminals are apart from all others.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        refused: dict[int, int],
+        after_ignored: dict[int, int],
+        hidden: int,
+        ignored: Ignored,
+        watch: Watch,
+    ) -> None:
+        self._rules = rules
+        self._ignored = ignored
+        self._watch = watch
+        numbers: dict[tuple[bool, int], int] = {(True, 0): 0}
+        self._kind = {t: numbers.setdefault((False, r), len(numbers)) for t, r in refused.items()}
+        self._ignored_kind = {
+            b: numbers.setdefault((True, r), len(numbers)) for b, r in after_ignored.items()
+        }
+        self._refused = [r | hidden for _, r in numbers]
+        self._n = len(rules.rule_of)
+        self._ends = [0] * (self._n * len(numbers))
+        self._fill()
+
+    def _fill(self) -> None:
+        """Find for each kind and dotted state the kinds with which its rule may end: the least fixpoint."""
+        n, ends = self._n, self._ends
+        is_changed = True
+        while is_changed:
+            is_changed = False
+            for d in reversed(range(n)):
+                self._watch.step(_PLACE, len(self._refused))
+                for k in range(len(self._refused)):
+                    found = self._ends_of(k, d)
+                    if found != ends[k * n + d]:
+                        ends[k * n + d] = found
+                        is_changed = True
+
+    def _ends_of(self, k: int, d: int) -> int:
+        rules, n, ends = self._rules, self._n, self._ends
+        found = 1 << k if rules.is_final[d] else 0
+        for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+            u = rules.terminal_symbol[e]
+            if not self._refused[k] >> u & 1:
+                found |= ends[self._kind[u] * n + rules.terminal_target[e]]
+        for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
+            for last in _members(ends[k * n + rules.rule_start[rules.rule_symbol[e]]]):
+                found |= ends[last * n + rules.rule_target[e]]
+        return found
+
+    def problem(self) -> tuple[int, int] | None:
+        """Return a terminal behind which no way to the end is known, and one expected there."""
+        rules, n, ends = self._rules, self._n, self._ends
+        every = (1 << len(self._refused)) - 1
+        if not self._ignored.trailing:
+            for k in self._ignored_kind.values():
+                every &= ~(1 << k)
+        start = rules.rule_start[0]
+        if not rules.start_nullable and not ends[start] & every:
+            return self._first_problem()
+        dots: list[list[int]] = [[] for _ in rules.rule_start]
+        for d, rule in enumerate(rules.rule_of):
+            dots[rule].append(d)
+        # Each context: a rule, the kinds its callers go on from, and whether anything may follow it.
+        contexts = [(0, every, False)]
+        seen = set(contexts)
+        for rule, wanted, goes_on in contexts:  # grows while it is read
+            for d in dots[rule]:
+                self._watch.step(_PLACE)
+                for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+                    u, target = rules.terminal_symbol[e], rules.terminal_target[e]
+                    if not ends[self._kind[u] * n + target] & wanted:
+                        return self._named(u, self._kind[u])
+                # What a rule begins with need not go on; who calls it must.
+                if d != rules.rule_start[rule] or (d == start and self._ignored.leading):
+                    for b, k in self._ignored_kind.items():
+                        if self._goes_on(d, goes_on) and not ends[k * n + d] & wanted:
+                            return self._named(b, k)
+                for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
+                    called, target = rules.rule_symbol[e], rules.rule_target[e]
+                    inner = 0
+                    for k in range(len(self._refused)):
+                        if ends[k * n + target] & wanted:
+                            inner |= 1 << k
+                    context = called, inner, self._goes_on(target, goes_on)
+                    if context not in seen:
+                        seen.add(context)
+                        contexts.append(context)
+            if len(contexts) > _MOST_CONTEXTS:
+                return self._first_problem()
+        return None
+
+    def _goes_on(self, d: int, after_rule: bool) -> bool:
+        """May anything follow at ``d``?"""
+        rules = self._rules
+        return (
+            rules.terminal_offsets[d] < rules.terminal_offsets[d + 1]
+            or rules.rule_offsets[d] < rules.rule_offsets[d + 1]
+            or (rules.is_final[d] and after_rule)
+        )
+
+    def _named(self, t: int, kind: int) -> tuple[int, int]:
+        """Return ``t`` and a terminal that may not follow it; ``t`` twice where something farther is to blame."""
+        return t, next(_members(self._refused[kind]), t)
+
+    def _first_problem(self) -> tuple[int, int]:
+        every = {**self._ignored_kind, **self._kind}
+        return next((self._named(t, k) for t, k in every.items() if self._refused[k]), (0, 0))
+
+
+def may_nest(rules: Rules) -> bool:
+    """Does a rule contain itself behind something else, so that there are ever more places in the rules?
+
+    A rule that only begins with itself doesn't count.
+    """
+    n = len(rules.rule_start)
+    calls: list[set[int]] = [set() for _ in range(n)]
+    for d, rule in enumerate(rules.rule_of):
+        calls[rule].update(rules.rule_symbol[rules.rule_offsets[d] : rules.rule_offsets[d + 1]])
+    component = components([sorted(called) for called in calls])
+    for d, rule in enumerate(rules.rule_of):
+        if d != rules.rule_start[rule]:
+            for called in rules.rule_symbol[rules.rule_offsets[d] : rules.rule_offsets[d + 1]]:
+                if component[called] == component[rule]:
+                    return True
+    return False
+
+
+def _members(bits: int) -> Iterator[int]:
+    """Yield the numbers of the bits of ``bits`` that are set, rising."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
