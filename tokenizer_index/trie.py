@@ -26,7 +26,7 @@ at most 65,535 bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -105,6 +105,12 @@ class VocabularyIndex:
     token_data: NDArray[np.uint8]
     eos_token_ids: Int32
     max_token_length: int
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # as mapped arrays are: kernels read them at any time
 
     @property
     def n_words(self) -> int:

@@ -161,18 +161,18 @@ class _Builder:
         if isinstance(node, Quoted):
             return self.literal(node, body.module).index
         pattern = self.reader.pattern(node, body, "of %ignore")
-        return self.add(ir.Terminal(pattern, "ignored text", **self.lexing(0, False))).index
+        return self.add(pattern, "ignored text").index
 
     # -------------------------------------------------------------------------------- terminals
 
-    def lexing(self, priority: int, is_string: bool) -> dict[str, int | bool]:
-        """Return the priority and greed of a terminal."""
-        if self.options.lexing == "any":
-            return {}
-        return {"priority": 2 * priority + is_string, "greedy": True}
-
-    def add(self, terminal: ir.Terminal) -> ir.TerminalReference:
+    def add(
+        self, pattern: ir.Pattern, name: str, *, priority: int = 0, is_string: bool = False
+    ) -> ir.TerminalReference:
         """Add a terminal."""
+        if self.options.lexing == "any":
+            terminal = ir.Terminal(pattern, name)
+        else:
+            terminal = ir.Terminal(pattern, name, priority=2 * priority + is_string, greedy=True)
         self.terminals.append(terminal)
         return ir.TerminalReference(len(self.terminals) - 1)
 
@@ -183,8 +183,8 @@ class _Builder:
             pattern = self.reader.entry_pattern(entry)
             single = single_literal(entry)
             is_string = single is not None and single.is_string
-            terminal = ir.Terminal(pattern, entry.name, **self.lexing(entry.priority, is_string))
-            found = self.terminal_of[entry.name] = self.add(terminal)
+            found = self.add(pattern, entry.name, priority=entry.priority, is_string=is_string)
+            self.terminal_of[entry.name] = found
         return found
 
     def literal(self, node: Quoted, module: Module) -> ir.TerminalReference:
@@ -201,8 +201,7 @@ class _Builder:
             if len(shown) > _SHOWN:
                 shown = shown[: _SHOWN - 1] + "…"
             pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            terminal = ir.Terminal(pattern, shown, **self.lexing(0, read.is_string))
-            found = self.terminal_of[read.key] = self.add(terminal)
+            found = self.terminal_of[read.key] = self.add(pattern, shown, is_string=read.is_string)
         return found
 
     def range(self, node: Range, module: Module) -> ir.TerminalReference:
@@ -212,7 +211,7 @@ class _Builder:
         if found is None:
             shown = f"{node.low.text}..{node.high.text}"
             pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[key] = self.add(ir.Terminal(pattern, shown, **self.lexing(0, False)))
+            found = self.terminal_of[key] = self.add(pattern, shown)
         return found
 
     # -------------------------------------------------------------------------------- rules

@@ -187,7 +187,7 @@ class TerminalReader:
 
     def refuse(self, node: Node, module: Module) -> NoReturn:
         """Refuse what can't stand in a terminal."""
-        what = {Usage: "A template", Special: "A special token", Nested: "A nested grammar"}[type(node)]  # type: ignore[index]
+        what = {Usage: "A template", Special: "A special token", Nested: "A nested grammar"}[type(node)]
         raise module.error(f"{what} cannot stand in a terminal.", node.offset, "Write a rule, in lower case.")
 
 

@@ -65,7 +65,8 @@ class _Rewriting:
         body: Tree
         match tree:
             case Lazy(body, minimum, maximum):
-                return loop((yield self.greedy(body)), minimum, maximum)
+                plain: Tree = yield self.greedy(body)
+                return loop(plain, minimum, maximum)
             case Loop(body, minimum, maximum):
                 inner = yield self.greedy(body)
                 return tree if inner is body else loop(inner, minimum, maximum)
@@ -85,28 +86,27 @@ class _Rewriting:
     def eager(self, tree: Tree, rest: Tree) -> Task[Tree]:
         """Return ``tree`` without lazy repeats, where ``rest`` follows."""
         body: Tree
+        plain: Tree
         if (yield self.greedy(tree)) is tree:
             return tree
         match tree:
-            case Lazy(body, minimum, maximum) if (yield self.greedy(body)) is body:
-                more = loop(sequence((look(True, True, rest, 0), body)), 0, _less(maximum, minimum))
-                return sequence((loop(body, minimum, minimum), more))
-            case Lazy(body, minimum, maximum) | Loop(body, minimum, maximum):
-                if maximum != 1 and tree_lengths((yield self.greedy(body)))[0] == 0:
+            case Loop(body, minimum, maximum):
+                plain = yield self.greedy(body)
+                if plain is not body and maximum != 1 and tree_lengths(plain)[0] == 0:
                     raise UnsupportedFeatureError(
                         "*?",
                         reason="is a lazy repeat inside a repeat of what may be empty, which is not supported",
                         hint="Write the outer repeat of something that is never empty.",
                     )
-                again = loop((yield self.greedy(body)), 0, _less(maximum, 1))
+                again = loop(plain, 0, _less(maximum, 1))
                 inner = yield self.eager(body, sequence((again, rest)))
-                if isinstance(tree, Loop):
+                if not isinstance(tree, Lazy):
                     return loop(inner, minimum, maximum)
                 more = loop(sequence((look(True, True, rest, 0), inner)), 0, _less(maximum, minimum))
                 return sequence((loop(inner, minimum, minimum), more))
             case Look():
-                greedy: Tree = yield self.greedy(tree)
-                return greedy
+                plain = yield self.greedy(tree)
+                return plain
             case Choice(parts):
                 found: list[Tree] = []
                 for part in parts:

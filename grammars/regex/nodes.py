@@ -6,8 +6,7 @@ wherever they can. Otherwise it is a `Node`:
 - `Near`, a condition on the two characters around a place (anchors, word boundaries, lookaround of one
   character),
 - `Look`, lookaround in general,
-- `Sequence`, `Choice`, `Loop` over those,
-- `Lazy`, a loop of which fewest rounds count, where the text may go on after the match.
+- `Sequence`, `Choice`, `Loop` over those (`Lazy` is a loop, too).
 
 `lookaround.lower` turns a node into a pattern.
 """
@@ -118,15 +117,11 @@ class Loop(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Lazy(Node):
-    """A loop that goes on only where the rest of the pattern does not match; see `lazy`."""
-
-    body: Tree
-    minimum: int
-    maximum: int | None
+class Lazy(Loop):
+    """A loop that is written as lazy. Where texts match as a whole it is like any other; see `lazy`."""
 
 
-Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop | Lazy
+Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop
 
 NEWLINE: Ranges = ((0x0A, 0x0A),)
 AT_START = Near((Case(before=NONE),))
