@@ -1,0 +1,159 @@
+"""Independent parsers that ready grammars are compared with.
+
+Each takes a text and returns whether it is right, or ``None`` where it says nothing about what the grammar
+checks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import re
+import sqlite3
+from collections.abc import Callable
+from typing import TypeAlias
+from xml.parsers import expat
+
+import pytest
+
+Oracle: TypeAlias = Callable[[str], bool | None]
+
+
+def json_oracle() -> Oracle:
+    """Python's `json`, without the numbers that it adds to the standard."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    def accepts(text: str) -> bool:
+        try:
+            json.loads(text, parse_constant=refuse)
+        except ValueError:
+            return False
+        return True
+
+    return accepts
+
+
+def csv_oracle() -> Oracle:
+    """Python's `csv` in strict mode, with the RFC's rule that quotes stand in quoted fields only."""
+
+    def accepts(text: str) -> bool:
+        if re.search(r"\r(?!\n)", re.sub(r'"[^"]*"', "", text)) or re.search(r"[\0-\x08\x0b\x0c\x0e-\x1f]", text):
+            return False
+        lines = io.StringIO(text, newline="")
+        try:
+            rows = list(csv.reader(lines, strict=True))
+        except csv.Error:
+            return False
+        rest = text
+        for row in rows:
+            for field in row:
+                quoted = '"' + field.replace('"', '""') + '"'
+                written = quoted if rest.startswith('"') else field
+                if not rest.startswith(written) or ('"' in field and written == field):
+                    return False
+                rest = rest[len(written) :].removeprefix(",")
+            rest = rest.removeprefix("\r").removeprefix("\n")
+        return not rest
+
+    return accepts
+
+
+def sql_oracle() -> Oracle:
+    """SQLite; errors that aren't about syntax come after the whole statement was read."""
+    syntax = re.compile(r"syntax error|incomplete input|unrecognized token|unknown join type|unknown table option")
+
+    def accepts_one(statement: str) -> bool | None:
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        tables = "".join(f"CREATE TABLE {name} (a, b, c, d);" for name in ("t", "u", "v", "w"))
+        connection.executescript(tables)
+        # Only read, never run: it may attach or overwrite files.
+        connection.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
+        try:
+            connection.execute(statement)
+        except sqlite3.Error as error:
+            if syntax.search(str(error)):
+                return False
+            # Found while the statement was still being read: what follows wasn't looked at.
+            return None if "not authorized" not in str(error) else True
+        finally:
+            connection.close()
+        return True
+
+    def accepts(text: str) -> bool | None:
+        statements, begin = [], 0
+        for at, letter in enumerate(text):
+            if letter == ";" and sqlite3.complete_statement(text[begin : at + 1]):
+                statements.append(text[begin : at + 1])
+                begin = at + 1
+        verdicts = [accepts_one(statement) for statement in (*statements, text[begin:])]
+        return False if False in verdicts else None if None in verdicts else True
+
+    return accepts
+
+
+def graphql_oracle() -> Oracle:
+    """graphql-core's parser."""
+    graphql = pytest.importorskip("graphql", reason="needs the extra 'oracles'")
+
+    def accepts(text: str) -> bool:
+        try:
+            graphql.parse(text, no_location=True)
+        except graphql.GraphQLSyntaxError:
+            return False
+        return True
+
+    return accepts
+
+
+def xml_oracle() -> Oracle:
+    """Expat; what depends on names in several places is no matter of the grammar."""
+    codes = expat.errors.codes
+    names = {
+        codes[message]
+        for message in (expat.errors.XML_ERROR_TAG_MISMATCH, expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE)
+    }
+
+    def accepts(text: str) -> bool | None:
+        parser = expat.ParserCreate("UTF-8")
+        try:
+            parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        except expat.ExpatError as error:
+            return None if error.code in names else False
+        return True
+
+    return accepts
+
+
+def smiles_oracle() -> Oracle:
+    """RDKit's reader, without its chemistry; rings are no matter of the grammar."""
+    chem = pytest.importorskip("rdkit.Chem", reason="needs the extra 'oracles'")
+    base = pytest.importorskip("rdkit.rdBase")
+    base.LogToPythonStderr()
+    options = chem.SmilesParserParams()
+    options.sanitize = options.removeHs = options.allowCXSMILES = options.parseName = False
+
+    def accepts(text: str) -> bool | None:
+        if not text:
+            return False
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            molecule = chem.MolFromSmiles(text, options)
+        if molecule is None and "ring closure" in said.getvalue().lower() or "unclosed ring" in said.getvalue():
+            return None
+        return molecule is not None
+
+    return accepts
+
+
+ORACLES: dict[str, Callable[[], Oracle]] = {
+    "csv": csv_oracle,
+    "graphql": graphql_oracle,
+    "json": json_oracle,
+    "smiles": smiles_oracle,
+    "sql": sql_oracle,
+    "xml": xml_oracle,
+}
