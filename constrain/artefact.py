@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from constrain.errors import ArtefactError, ConstrainError
-from constrain.grammar_spec import grammar_from_source
 from constrain.grammars.limits import Limits
 from constrain.spec import Spec, choice, json_schema, regex
 
@@ -86,6 +85,8 @@ def _described(spec: Spec) -> dict[str, Any]:
         raise ArtefactError(f"{spec!r} was not made from text, so it cannot be saved.")
     if spec.kind in ("union", "concatenation"):
         return {"kind": spec.kind, "parts": [_described(part) for part in source["parts"]]}
+    if spec.kind == "grammar" and source.get("embed"):
+        source["embed"] = {name: _described(part) for name, part in source["embed"].items()}
     return {"kind": spec.kind, **source}
 
 
@@ -102,7 +103,10 @@ def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
         case "choice":
             return choice(data["options"], limits=limits)
         case "grammar":
-            return grammar_from_source(data, limits)
+            from constrain.grammar_spec import grammar_from_source
+
+            embedded = {name: _rebuilt(part, limits) for name, part in data.get("embed", {}).items()}
+            return grammar_from_source(data, embedded, limits)
         case "json_schema" | "python_type":
             return json_schema(data["schema"], **data["options"], limits=limits)
     raise KeyError(f"kind {data['kind']!r}")

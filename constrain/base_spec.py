@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from constrain.combine import concatenation, union
 from constrain.errors import LimitExceededError, SpecError
 from constrain.explanation import Explanation, explain_failure, place_explanation
+from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable

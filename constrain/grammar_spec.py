@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from constrain.base_spec import Spec, shortened
 from constrain.errors import EmptyLanguageError, SpecError
 from constrain.grammars.limits import Limits, Watch
 
 _SYNTAXES = ("auto", "lark", "gbnf")
+_NAME = re.compile("_?[a-z][_a-z0-9]*|_?[A-Z][_A-Z0-9]*")
 
 
 def grammar(
@@ -19,6 +23,7 @@ def grammar(
     syntax: str = "auto",
     lexing: str = "longest",
     import_paths: Iterable[str | Path] = (),
+    embed: Mapping[str, Spec] | None = None,
     limits: Limits | None = None,
 ) -> Spec:
     """Return the spec of the texts that a context-free grammar describes.
@@ -30,7 +35,7 @@ def grammar(
     start : str or None
         Name of the rule that the whole text matches; ``None`` is ``start`` in Lark, ``root`` in GBNF.
     syntax : {"auto", "lark", "gbnf"}
-        ``"auto"`` takes a text with rules written ``name ::= ...`` as GBNF.
+        ``"auto"`` takes a text whose first rule is written ``name ::= ...`` as GBNF.
     lexing : {"longest", "any"}
         For Lark. ``"longest"``: as Lark's contextual lexer does, a lexeme is the longest match of the terminals
         that may stand at its place; of several terminals that match it, those of the highest priority
@@ -39,6 +44,9 @@ def grammar(
     import_paths : iterable of str or Path
         For Lark. Folders in which ``%import`` looks before the grammars that come with Lark (``common``,
         ``python``, ``unicode``, ``lark``).
+    embed : mapping of str to Spec
+        For Lark. Specs that are the rules and terminals of these names; what the grammar ignores may stand
+        before and after them, but not inside.
     limits : Limits
         Upper limits on reading the grammar.
 
@@ -59,54 +67,107 @@ def grammar(
         raise SpecError(f"start={start!r}: expected the name of a rule.")
     if syntax not in _SYNTAXES:
         raise SpecError(f"syntax={syntax!r}: expected one of {', '.join(map(repr, _SYNTAXES))}.")
-    if isinstance(import_paths, str | Path):
-        import_paths = (import_paths,)
-    return _lark_spec(text, start, lexing, tuple(Path(path) for path in import_paths), {}, limits)
+    from constrain.grammars.gbnf.build import looks_like_gbnf
+
+    limits = limits or Limits()
+    if syntax == "gbnf" or (syntax == "auto" and looks_like_gbnf(text)):
+        for name, value in (
+            ("lexing", lexing != "longest"),
+            ("import_paths", import_paths),
+            ("embed", embed),
+        ):
+            if value:
+                raise SpecError(f"{name}= is for grammars in Lark's language; this one is in GBNF.")
+        return _gbnf_spec(text, start, limits)
+    folders = (import_paths,) if isinstance(import_paths, str | Path) else import_paths
+    paths = tuple(Path(path).as_posix() for path in folders)
+    given = dict(embed or {})
+    for name, spec in given.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise SpecError(f"embed has the key {name!r}; expected the name of a rule or a terminal.")
+        if not isinstance(spec, Spec):
+            raise SpecError(f"embed[{name!r}]: expected a spec, found {type(spec).__name__}.")
+    return _lark_spec(text, _LarkArguments(start, lexing, paths), given, {}, limits)
+
+
+def _gbnf_spec(text: str, start: str | None, limits: Limits) -> Spec:
+    """Return the spec of a grammar in GBNF."""
+    from constrain.grammars.gbnf.build import gbnf_grammar
+
+    watch = Watch(limits)
+    return Spec(
+        "grammar",
+        (text, "gbnf"),
+        gbnf_grammar(text, start, watch=watch),
+        options=() if start is None else (("start", start),),
+        source={"text": text, "syntax": "gbnf", "start": start},
+        shown=shortened(repr(text.strip())),
+        watch=watch,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _LarkArguments:
+    """Arguments of `grammar` for Lark's language."""
+
+    start: str | None = None
+    lexing: str = "longest"
+    import_paths: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> tuple[tuple[str, object], ...]:
+        """Those that have other values than by default."""
+        default = _LarkArguments()
+        names = [field.name for field in fields(self)]
+        return tuple((n, getattr(self, n)) for n in names if getattr(self, n) != getattr(default, n))
 
 
 def _lark_spec(
     text: str,
-    start: str | None,
-    lexing: str,
-    import_paths: tuple[Path, ...],
-    files: dict[str, str],
-    limits: Limits | None,
+    arguments: _LarkArguments,
+    embedded: Mapping[str, Spec],
+    files: Mapping[str, str],
+    limits: Limits,
 ) -> Spec:
-    """Return the spec of a Lark grammar; ``files`` as in `lark_grammar`."""
-    from constrain.grammars.lark_syntax.build import LarkOptions, lark_grammar
+    """Return the spec of a Lark grammar; ``files`` as in `read_lark`."""
+    from constrain.grammars.lark_syntax.build import LarkOptions, read_lark
 
-    watch = Watch(limits or Limits())
-    options = LarkOptions(import_paths, lexing)
-    read = lark_grammar(text, start, watch=watch, options=options, files=files)
-    paths = [path.as_posix() for path in import_paths]
-    given: dict[str, object] = {"start": start, "lexing": lexing, "import_paths": tuple(paths)}
-    default: dict[str, object] = {"start": None, "lexing": LarkOptions().lexing, "import_paths": ()}
+    watch = Watch(limits)
+    options = LarkOptions(tuple(map(Path, arguments.import_paths)), arguments.lexing)
+    grammars = {name: spec.grammar for name, spec in embedded.items()}
+    read = read_lark(text, arguments.start, watch=watch, options=options, given=grammars, files=files)
+    ignored = (*read.ignored, *(place for spec in embedded.values() for place in spec.ignored))
+    has_source = all(spec.source() is not None for spec in embedded.values())
+    source = {
+        "text": text,
+        "syntax": "lark",
+        "options": asdict(arguments),
+        "files": dict(read.files),
+        "embed": dict(embedded),
+    }
     try:
         return Spec(
             "grammar",
-            (text, tuple(files.items())),
-            read,
-            options=tuple((name, value) for name, value in given.items() if value != default[name]),
-            source={"text": text, "syntax": "lark", "options": given, "files": dict(files)},
+            (text, tuple(read.files.items()), tuple(embedded.items())),
+            read.grammar,
+            options=arguments.given,
+            ignored=tuple(dict.fromkeys(ignored)),
+            source=source if has_source else None,
             shown=shortened(repr(text.strip())),
             watch=watch,
         )
     except EmptyLanguageError as error:
         raise EmptyLanguageError(
-            f"No text matches rule {read.start!r}: it always needs another text like itself, without end.",
+            "No text matches the start rule: it always needs another text like itself, without end.",
             source=text,
             offset=0,
         ) from error
 
 
-def grammar_from_source(source: dict[str, object], limits: Limits) -> Spec:
-    """Return the spec that had this `Spec.source`."""
-    options: dict[str, object] = source["options"]  # type: ignore[assignment]
-    return _lark_spec(
-        str(source["text"]),
-        options["start"],  # type: ignore[arg-type]
-        str(options["lexing"]),
-        tuple(Path(path) for path in options["import_paths"]),  # type: ignore[attr-defined]
-        dict(source["files"]),  # type: ignore[call-overload]
-        limits,
-    )
+def grammar_from_source(source: Mapping[str, Any], embedded: Mapping[str, Spec], limits: Limits) -> Spec:
+    """Return the spec that had this `Spec.source`, apart from the specs embedded."""
+    if source["syntax"] == "gbnf":
+        return _gbnf_spec(source["text"], source["start"], limits)
+    options = dict(source["options"])
+    arguments = _LarkArguments(**{**options, "import_paths": tuple(options["import_paths"])})
+    return _lark_spec(source["text"], arguments, embedded, source["files"], limits)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from constrain.grammars import ir
+from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
+from constrain.grammars.json_schema.build import schema_grammar
+from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
 from constrain.grammars.lark_syntax.literals import literal
+from constrain.grammars.lark_syntax.substring import substring
 from constrain.grammars.lark_syntax.terminals import TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
     Choice,
@@ -31,6 +35,7 @@ from constrain.grammars.limits import Watch
 from constrain.grammars.regex.recursion import Task, run
 
 _START = "start"
+_SOMETHING = ir.Literal(b"?")
 _SHOWN = 40
 
 Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
@@ -64,15 +69,41 @@ class LarkOptions:
 _DEFAULT = LarkOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class LarkGrammar:
+    """What was read.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    ignored : tuple of str
+        What nested schemas say that is not enforced: JSON pointers into them.
+    files : mapping of str to str
+        Texts of the files that were read from ``import_paths``.
+    """
+
+    grammar: ir.Grammar
+    ignored: tuple[str, ...]
+    files: Mapping[str, str]
+
+
 def lark_grammar(
+    text: str, start: str | None = None, *, watch: Watch, options: LarkOptions = _DEFAULT
+) -> ir.Grammar:
+    """Return the grammar of the texts that a Lark grammar describes; see `read_lark`."""
+    return read_lark(text, start, watch=watch, options=options).grammar
+
+
+def read_lark(
     text: str,
     start: str | None = None,
     *,
     watch: Watch,
     options: LarkOptions = _DEFAULT,
-    files: MutableMapping[str, str] | None = None,
-) -> ir.Grammar:
-    """Return the grammar of the texts that a Lark grammar describes.
+    given: Mapping[str, ir.Grammar] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> LarkGrammar:
+    """Return the grammar of the texts that a Lark grammar describes, and how it came about.
 
     Parameters
     ----------
@@ -81,8 +112,10 @@ def lark_grammar(
         Name of the start rule; ``None`` is ``"start"``.
     watch : Watch
     options : LarkOptions
+    given : mapping of str to Grammar
+        Rules and terminals that are defined from outside.
     files : mapping of str to str
-        Texts of files that take the place of reading them; those that were read are added.
+        Texts of files that take the place of reading them, by path.
 
     Raises
     ------
@@ -93,13 +126,23 @@ def lark_grammar(
     LimitExceededError
         It is too large or too deep.
     """
-    definitions = load(text, options.import_paths, (), {} if files is None else files, watch)
-    return _Builder(definitions, options, watch).grammar(start or _START)
+    read_files = dict(files or {})
+    given = given or {}
+    definitions = load(text, options.import_paths, given, read_files, watch)
+    builder = _Builder(definitions, options, given, watch)
+    grammar = builder.grammar(start or _START)
+    return LarkGrammar(embed(grammar, builder.inner), tuple(builder.dropped), read_files)
 
 
 class _Builder:
-    def __init__(self, definitions: Definitions, options: LarkOptions, watch: Watch) -> None:
+    def __init__(
+        self, definitions: Definitions, options: LarkOptions, given: Mapping[str, ir.Grammar], watch: Watch
+    ) -> None:
         self.definitions = definitions
+        self.given = given
+        # Grammars in the place of terminals.
+        self.inner: dict[int, ir.Grammar] = {}
+        self.dropped: dict[str, None] = {}
         self.options = options
         self.watch = watch
         self.reader = TerminalReader(definitions, watch)
@@ -214,6 +257,44 @@ class _Builder:
             found = self.terminal_of[key] = self.add(pattern, shown)
         return found
 
+    # -------------------------------------------------------------------------------- inner grammars
+
+    def place(self, grammar: ir.Grammar, name: str) -> ir.TerminalReference:
+        """Return a terminal whose place a grammar will take."""
+        found = self.add(ir.EMPTY_STRING if derives_empty(grammar) else _SOMETHING, name)
+        self.inner[found.index] = grammar
+        return found
+
+    def nested(self, node: Nested, module: Module) -> ir.TerminalReference:
+        """Return what ``%json``, ``%regex`` or ``%lark`` stands for."""
+        found = self.terminal_of.get(id(node))
+        if found is not None:
+            return found
+        if node.kind == "%regex":
+            pattern = substring(node.value, module, node.offset)
+            grammar = ir.pattern_grammar(pattern, "%regex")
+        else:
+            try:
+                grammar = self.json(node.value) if node.kind == "%json" else self.lark(node.value)
+            except SpecError as error:
+                error.message = f"{node.kind}: {error.message}"
+                error.place(module.text, node.offset)
+                raise
+        found = self.terminal_of[id(node)] = self.place(grammar, node.kind)
+        return found
+
+    def json(self, schema: Any) -> ir.Grammar:
+        """Return the grammar of a nested schema."""
+        read = schema_grammar(schema, SchemaOptions(), watch=self.watch)
+        self.dropped.update(dict.fromkeys(read.ignored))
+        return read.grammar
+
+    def lark(self, text: str) -> ir.Grammar:
+        """Return a nested grammar, which has its own names and ignored text."""
+        read = read_lark(text, watch=self.watch, options=self.options)
+        self.dropped.update(dict.fromkeys(read.ignored))
+        return read.grammar
+
     # -------------------------------------------------------------------------------- rules
 
     def rule(self, entry: Entry, scope: Scope, name: str) -> ir.RuleReference:
@@ -270,8 +351,8 @@ class _Builder:
                 raise module.unsupported(
                     written, offset, "is a special token, which is not supported yet", "Leave it out."
                 )
-            case Nested(kind, _, offset):
-                raise module.unsupported(kind, offset, "is not supported yet", "Write it as rules.")
+            case Nested():
+                return self.nested(node, module)
         raise TypeError(f"no node: {node!r}")
 
     def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
@@ -301,10 +382,16 @@ class _Builder:
         return done[0]
 
     def named_symbol(self, symbol: Symbol, body: Body, scope: Scope) -> Argument:
-        """Return what a name stands for."""
+        """Return what a name in a rule stands for."""
         if symbol.name in scope:
             return scope[symbol.name]
-        entry = self.definitions.entries[body.rename(symbol.name)]
+        name = body.rename(symbol.name)
+        if name in self.given:
+            found = self.terminal_of.get((name,))
+            if found is None:
+                found = self.terminal_of[(name,)] = self.place(self.given[name], name)
+            return found
+        entry = self.definitions.entries[name]
         if entry.is_terminal:
             return self.defined_terminal(entry)
         if entry.parameters:

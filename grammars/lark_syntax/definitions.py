@@ -145,6 +145,13 @@ class _Loader:
         """Return the definitions of ``module``, whose file is in ``folder``, and of its imports."""
         found = Definitions(module)
         is_main = rename is _same
+        if is_main:
+            for statement in module.statements:
+                if isinstance(statement, Definition) and statement.name in self.given:
+                    raise module.error(
+                        f"{statement.name!r} is given from outside and defined here as well.",
+                        statement.offset,
+                    )
         self.imports(module, rename, folder, found)
         for statement in module.statements:
             match statement:

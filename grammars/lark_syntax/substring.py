@@ -11,14 +11,13 @@ from typing import Any
 
 from constrain.grammars.ir import Automaton, Pattern
 from constrain.grammars.lark_syntax.tree import Module
-from constrain.grammars.regex.nodes import Tree
 from constrain.grammars.regex.utf8 import byte_automaton
 
 _WORDS = re.compile(r"\w+|\s|[^\w\s]")
 _FORMS = ("substring_chunks", "substring_words", "substring_chars")
 
 
-def substring(value: Any, module: Module, offset: int) -> Tree:
+def substring(value: Any, module: Module, offset: int) -> Pattern:
     """Return the pattern of ``value``, the object after ``%regex`` at ``offset``.
 
     Raises

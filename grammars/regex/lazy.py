@@ -87,7 +87,8 @@ class _Rewriting:
         """Return ``tree`` without lazy repeats, where ``rest`` follows."""
         body: Tree
         plain: Tree
-        if (yield self.greedy(tree)) is tree:
+        plain = yield self.greedy(tree)
+        if plain is tree:
             return tree
         match tree:
             case Loop(body, minimum, maximum):
@@ -105,7 +106,6 @@ class _Rewriting:
                 more = loop(sequence((look(True, True, rest, 0), inner)), 0, _less(maximum, minimum))
                 return sequence((loop(inner, minimum, minimum), more))
             case Look():
-                plain = yield self.greedy(tree)
                 return plain
             case Choice(parts):
                 found: list[Tree] = []

@@ -1,4 +1,4 @@
-"""Unions and concatenations of grammars.
+"""Unions and concatenations of grammars, and grammars in the place of terminals.
 
 Each part keeps its own ignored text. Where a grammar's policy cannot stand for the whole, it is
 written into the rules: every lexeme but the first is preceded by the ignored text that may stand there.
@@ -10,9 +10,10 @@ Priorities and greedy terminals work across parts that are alive at the same pla
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     ByteClass,
     Choice,
@@ -48,6 +49,62 @@ def concatenation(first: Grammar, second: Grammar) -> Grammar:
     return _join(without_ignored(first), without_ignored(second), Sequence, None)
 
 
+def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
+    """Return ``host`` with grammars in the place of terminals; what each ignores stays its own.
+
+    Parameters
+    ----------
+    host : Grammar
+    inner : mapping of int to Grammar
+        By the terminal that each takes the place of. Of that terminal's pattern only counts whether it matches
+        the empty text, which must be so if the grammar does.
+    """
+    if not inner:
+        return host
+    for grammar in (host, *inner.values()):
+        _refuse_indentation(grammar)
+    found = without_ignored(host)
+    starts: dict[int, str] = {}
+    rules = dict(found.rules)
+    terminals = list(found.terminals)
+    pointers = dict(found.pointers)
+    names = set(rules)
+    for t, grammar in inner.items():
+        part = without_ignored(grammar)
+        n = len(terminals)
+        new_names = {name: _fresh(name, names) for name in part.rules}
+        for name, body in part.rules.items():
+            rules[new_names[name]] = run(
+                _map(body, lambda i, n=n: TerminalReference(i + n), new_names.__getitem__)  # type: ignore[misc]
+            )
+        terminals += part.terminals
+        pointers.update({new_names[name]: p for name, p in part.pointers.items() if name in new_names})
+        starts[t] = new_names[part.start]
+
+    def terminal(index: int) -> Expression:
+        name = starts.get(index)
+        return TerminalReference(index) if name is None else RuleReference(name)
+
+    for name in found.rules:
+        rules[name] = run(_map(rules[name], terminal, str))
+    return Grammar(tuple(terminals), rules, found.start, Ignored(), pointers)
+
+
+def derives_empty(grammar: Grammar) -> bool:
+    """Is the empty text a member, as far as rules and patterns tell?"""
+    return grammar.start in _Rewriting(grammar).empty_rules
+
+
+def _refuse_indentation(grammar: Grammar) -> None:
+    """Refuse what concerns the text as a whole."""
+    if grammar.indentation is not None:
+        raise UnsupportedFeatureError(
+            "indentation",
+            reason="counts for a whole text, so its grammar cannot be part of another",
+            hint="Compile it by itself.",
+        )
+
+
 def _shared_policy(first: Grammar, second: Grammar) -> Grammar | None:
     """Return the grammar whose policy serves both, if there is one."""
     if _policy(first) == _policy(second):
@@ -79,6 +136,8 @@ def _join(
     policy: Grammar | None,
 ) -> Grammar:
     """Return a grammar of both, whose start combines their starts; ``policy`` has the ignored text."""
+    _refuse_indentation(first)
+    _refuse_indentation(second)
     n = len(first.terminals)
     shift = {name: name for name in first.rules}
     new_names: dict[str, str] = {}
