@@ -262,6 +262,7 @@ from constrain.tokenizer_index.layout import (
     TRIE_SIZE,
     TSTEP,
     UNFILLED,
+    WALL,
     USED,
     V_ATTR,
     V_OFF,
@@ -835,9 +836,27 @@ def _store_run(h, l, low, high, successor):
         _put32(row, o + q, successor)
 
 
+@_kernel
+def _intern_after(h, table, n):
+    """Return the lexer state of the values in ``buf[:n]`` that aren't walls; DEAD or WALL if there are none."""
+    buf = _view(h, table)
+    distance = _view(h, DISTANCE)
+    positions = _header(h, S_POSITIONS)
+    kept = 0
+    for i in range(n):
+        v = _get64(buf, i)
+        x = v & LOW32
+        if x >= positions or _get32(distance, x) >= 0:
+            _put64(buf, kept, v)
+            kept += 1
+    if kept == 0:
+        return WALL if n > 0 else DEAD
+    return _lexer_intern(h, table, kept)
+
+
 @_far
 def _fill_plain(h, l, c):
-    """Fill the row of a lexer state without elements at class ``c``; return the successor or DEAD."""
+    """Fill the row of a lexer state without elements at class ``c``; return the successor, DEAD or WALL."""
     off = _view(h, L_OFF)
     pool = _view(h, L_POOL)
     low = 0
@@ -847,11 +866,9 @@ def _fill_plain(h, l, c):
         n, low, high = _gather(h, _get64(pool, i), c, BUF_PLAIN, n, low, high)
         if n < 0:
             return n
-    r = DEAD
-    if n > 0:
-        r = _lexer_intern(h, BUF_PLAIN, n)
-        if r <= GROW:
-            return r
+    r = _intern_after(h, BUF_PLAIN, n)
+    if r <= GROW:
+        return r
     _store_run(h, l, low, high, r)
     return r
 
@@ -1015,7 +1032,7 @@ def _element_alive(h, e):
 
 @_far
 def _fill(h, l, c):
-    """Fill the row of lexer state ``l`` at class ``c``; return the successor or DEAD."""
+    """Fill the row of lexer state ``l`` at class ``c``; return the successor, DEAD or WALL."""
     r = _work(h, 1)
     if r < 0:
         return r
@@ -1050,18 +1067,16 @@ def _fill(h, l, c):
                 return r
             _put64(buf, n, positions + f)
             n += 1
-    r = DEAD
-    if n > 0:
-        r = _lexer_intern(h, BUF_LEXER, n)
-        if r <= GROW:
-            return r
+    r = _intern_after(h, BUF_LEXER, n)
+    if r <= GROW:
+        return r
     _store_run(h, l, low, high, r)
     return r
 
 
 @_kernel
 def _lexer_step(h, l, c):
-    """Return the lexer state after class ``c``, or DEAD."""
+    """Return the lexer state after class ``c``, or DEAD or WALL."""
     r = _get32(_view(h, L_ROW), l * _header(h, S_CLASSES) + c)
     if r == UNFILLED:
         r = _fill(h, l, c)
@@ -1672,7 +1687,7 @@ def _state_fill(h, d, c):
             _put64(buf, n, (p << 32) | l1)
             n += 1
         a = _get32(attr, l * L_STRIDE + L_ACC)
-        if a >= 0 and (l1 < 0 or _get32(attr, l * L_STRIDE + L_GREEDY) == 0):
+        if a >= 0 and (l1 == DEAD or (l1 >= 0 and _get32(attr, l * L_STRIDE + L_GREEDY) == 0)):
             p1 = _parser_go(h, p, a)
             if p1 <= GROW:
                 return p1
@@ -1777,7 +1792,7 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
             a = _get32(attr, above * L_STRIDE + L_ACC)
             if (
                 a >= 0
-                and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
+                and (l == DEAD or (l >= 0 and _get32(attr, above * L_STRIDE + L_GREEDY) == 0))
                 and _get32(follow, 2 * a) != 0
             ):
                 if n_exits >= exits[1]:
@@ -2169,7 +2184,7 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
             a = _get32(attr, above * L_STRIDE + L_ACC)
             if (
                 a >= 0
-                and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
+                and (l == DEAD or (l >= 0 and _get32(attr, above * L_STRIDE + L_GREEDY) == 0))
                 and _get32(follow, 2 * a) != 0
             ):
                 if n_exits >= exits[1]:
@@ -2506,7 +2521,7 @@ def _without_continuations(h, t, l):
             s = _lexer_step(h, l, _get8(class_of, v >> 32))
             if s <= GROW:
                 return s
-            if s < 0:
+            if s == DEAD:
                 if n >= exits[1]:
                     return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
                 _put64(exits, n, v)
@@ -2522,7 +2537,7 @@ def _without_continuations(h, t, l):
                 s = _lexer_step(h, l, _get8(class_of, w & 255))
                 if s <= GROW:
                     return s
-                if s < 0:
+                if s == DEAD:
                     if n >= exits[1]:
                         return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
                     _put64(exits, n, ((w & 255) << 32) | i)

@@ -13,7 +13,8 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 
 # ------------------------------------------------------------------------------------------ codes
 
-DEAD, UNFILLED = -1, -2
+# DEAD: nothing goes on. WALL: nothing goes on, and yet no lexeme ends here (Terminal.not_before).
+DEAD, UNFILLED, WALL = -1, -2, -3
 GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 
 LOW32 = 0xFFFFFFFF

@@ -15,7 +15,7 @@ from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
 from constrain.grammars.lark_syntax.literals import literal
 from constrain.grammars.lark_syntax.substring import substring
-from constrain.grammars.lark_syntax.terminals import TerminalReader, single_literal
+from constrain.grammars.lark_syntax.terminals import Lexical, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
     Choice,
     Conjunction,
@@ -203,19 +203,22 @@ class _Builder:
             raise body.module.error("%ignore needs a terminal.", offset)
         if isinstance(node, Quoted):
             return self.literal(node, body.module).index
-        pattern = self.reader.pattern(node, body, "of %ignore")
-        return self.add(pattern, "ignored text").index
+        lexical = self.reader.pattern(node, body, "of %ignore")
+        return self.add(lexical, "ignored text").index
 
     # -------------------------------------------------------------------------------- terminals
 
     def add(
-        self, pattern: ir.Pattern, name: str, *, priority: int = 0, is_string: bool = False
+        self, lexical: Lexical, name: str, *, priority: int = 0, is_string: bool = False
     ) -> ir.TerminalReference:
         """Add a terminal."""
+        pattern, not_before = lexical
         if self.options.lexing == "any":
-            terminal = ir.Terminal(pattern, name)
+            terminal = ir.Terminal(pattern, name, not_before=not_before)
         else:
-            terminal = ir.Terminal(pattern, name, priority=2 * priority + is_string, greedy=True)
+            terminal = ir.Terminal(
+                pattern, name, priority=2 * priority + is_string, greedy=True, not_before=not_before
+            )
         self.terminals.append(terminal)
         return ir.TerminalReference(len(self.terminals) - 1)
 
@@ -223,10 +226,10 @@ class _Builder:
         """Return a terminal that has a name."""
         found = self.terminal_of.get(entry.name)
         if found is None:
-            pattern = self.reader.entry_pattern(entry)
+            lexical = self.reader.entry_pattern(entry)
             single = single_literal(entry)
             is_string = single is not None and single.is_string
-            found = self.add(pattern, entry.name, priority=entry.priority, is_string=is_string)
+            found = self.add(lexical, entry.name, priority=entry.priority, is_string=is_string)
             self.terminal_of[entry.name] = found
         return found
 
@@ -243,8 +246,8 @@ class _Builder:
                 shown = repr(read.text) + read.flags
             if len(shown) > _SHOWN:
                 shown = shown[: _SHOWN - 1] + "…"
-            pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[read.key] = self.add(pattern, shown, is_string=read.is_string)
+            lexical = self.reader.pattern(node, Body(node, module, str), shown)
+            found = self.terminal_of[read.key] = self.add(lexical, shown, is_string=read.is_string)
         return found
 
     def range(self, node: Range, module: Module) -> ir.TerminalReference:
@@ -253,8 +256,8 @@ class _Builder:
         found = self.terminal_of.get(key)
         if found is None:
             shown = f"{node.low.text}..{node.high.text}"
-            pattern = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[key] = self.add(pattern, shown)
+            lexical = self.reader.pattern(node, Body(node, module, str), shown)
+            found = self.terminal_of[key] = self.add(lexical, shown)
         return found
 
     # -------------------------------------------------------------------------------- inner grammars

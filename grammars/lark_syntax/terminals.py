@@ -6,10 +6,11 @@ others, and a lazy repeat gives way to what comes after it in the terminal.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from constrain.grammars.errors import LimitExceededError, SpecError, UnsupportedFeatureError
-from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, Complement, Pattern
+from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, Complement, Pattern, Ranges
+from constrain.grammars.lark_syntax.boundary import first_bytes, without_boundary
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry
 from constrain.grammars.lark_syntax.literals import Literal, literal, literal_tree, range_tree
 from constrain.grammars.lark_syntax.substring import substring
@@ -36,6 +37,13 @@ from constrain.grammars.regex.nodes import Tree, choice, loop, sequence
 from constrain.grammars.regex.recursion import Task, run
 
 
+class Lexical(NamedTuple):
+    """The lexemes of a terminal: their pattern, and the bytes that may not follow them directly."""
+
+    pattern: Pattern
+    not_before: Ranges
+
+
 class TerminalReader:
     """Reads the terminals of one grammar.
 
@@ -52,8 +60,8 @@ class TerminalReader:
         self.sizes: dict[str, int] = {}
         self.open: list[str] = []
 
-    def pattern(self, node: Node, body: Body, name: str) -> Pattern:
-        """Return the pattern of a body, or of one literal in a rule.
+    def pattern(self, node: Node, body: Body, name: str) -> Lexical:
+        """Return the lexemes of a body, or of one literal in a rule.
 
         Raises
         ------
@@ -64,13 +72,22 @@ class TerminalReader:
         """
         return self.lexeme(run(self.tree(node, body)), body.module, node.offset, name)
 
-    def entry_pattern(self, entry: Entry) -> Pattern:
-        """Return the pattern of a terminal that is defined."""
+    def entry_pattern(self, entry: Entry) -> Lexical:
+        """Return the lexemes of a terminal that is defined."""
         tree = run(self.entry_tree(entry, entry.module, entry.offset))
         return self.lexeme(tree, entry.module, entry.offset, entry.name)
 
-    def lexeme(self, tree: Tree, module: Module, offset: int, name: str) -> Pattern:
-        """Return the pattern of a terminal's tree."""
+    def lexeme(self, tree: Tree, module: Module, offset: int, name: str) -> Lexical:
+        """Return the lexemes of a terminal's tree."""
+        tree, characters = without_boundary(tree)
+        not_before = first_bytes(characters)
+        if not_before is None:
+            raise module.unsupported(
+                "lookahead",
+                offset,
+                f"at the end of terminal {name!r} depends on more than the next byte",
+                "Exclude ASCII characters only, such as (?![A-Za-z0-9_]), or all others as well.",
+            )
         found = self.lowered(tree, module, offset)
         if is_nullable(found):
             raise module.error(
@@ -78,7 +95,7 @@ class TerminalReader:
                 offset,
                 "Make it match at least one character, and optional where it is used.",
             )
-        return found
+        return Lexical(found, not_before)
 
     def lowered(self, tree: Tree, module: Module, offset: int) -> Pattern:
         """Return the pattern of a tree as a text of its own."""

@@ -63,34 +63,46 @@ def csv_oracle() -> Oracle:
 
 
 def sql_oracle() -> Oracle:
-    """SQLite; errors that aren't about syntax come after the whole statement was read."""
-    syntax = re.compile(r"syntax error|incomplete input|unrecognized token|unknown join type|unknown table option")
+    """SQLite: errors of syntax count, others don't.
 
-    def accepts_one(statement: str) -> bool | None:
-        connection = sqlite3.connect(":memory:", isolation_level=None)
-        tables = "".join(f"CREATE TABLE {name} (a, b, c, d);" for name in ("t", "u", "v", "w"))
-        connection.executescript(tables)
-        # Only read, never run: it may attach or overwrite files.
-        connection.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
+    Some others, such as a table that exists already, end the reading of a statement. Whether the rest was read is
+    known by a wrong symbol behind it.
+    """
+    syntax = re.compile(r"syntax error|incomplete input|unrecognized token|unknown join type")
+    setup = "".join(f"CREATE TABLE {name} (a, b, c, d);" for name in ("t", "u", "v", "w"))
+
+    def is_wrong(statement: str, *, is_empty: bool) -> bool | None:
+        connection = sqlite3.connect(":memory:")
         try:
+            if not is_empty:
+                connection.executescript(setup)
             connection.execute(statement)
         except sqlite3.Error as error:
-            if syntax.search(str(error)):
-                return False
-            # Found while the statement was still being read: what follows wasn't looked at.
-            return None if "not authorized" not in str(error) else True
+            return True if syntax.search(str(error)) else None
         finally:
             connection.close()
-        return True
+        return False
+
+    def accepts_one(statement: str) -> bool | None:
+        if not re.match(r"\s*explain\b", statement, re.IGNORECASE):
+            # Nothing is run: it might attach or overwrite files.
+            statement = "EXPLAIN " + statement
+        verdicts = [is_wrong(statement, is_empty=is_empty) for is_empty in (False, True)]
+        if True in verdicts:
+            return False
+        behind = statement.rstrip().rstrip(";") + "\n)"
+        is_read = False in verdicts or any(is_wrong(behind, is_empty=is_empty) for is_empty in (False, True))
+        return True if is_read else None
 
     def accepts(text: str) -> bool | None:
         statements, begin = [], 0
-        for at, letter in enumerate(text):
-            if letter == ";" and sqlite3.complete_statement(text[begin : at + 1]):
+        for at, letter in enumerate(text + ";"):
+            if letter == ";" and sqlite3.complete_statement((text + ";")[begin : at + 1]):
                 statements.append(text[begin : at + 1])
                 begin = at + 1
-        verdicts = [accepts_one(statement) for statement in (*statements, text[begin:])]
-        return False if False in verdicts else None if None in verdicts else True
+        blank = re.compile(r"(\s|;|--.*|/\*([^*]|\*(?!/))*(\*/|\Z))*")
+        verdicts = [accepts_one(each) for each in (*statements, text[begin:]) if not blank.fullmatch(each)]
+        return False if False in verdicts or not verdicts else None if None in verdicts else True
 
     return accepts
 

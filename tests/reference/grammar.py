@@ -293,7 +293,10 @@ class ReferenceGrammar:
             after.add(Configuration(configuration.place, residuals, False))
         accept_set = self._accept_set(configuration)
         is_greedy = any(self.grammar.terminals[t].greedy for t in accept_set)
-        if accept_set and not (residuals and is_greedy):
+        is_walled = any(
+            low <= byte <= high for t in accept_set for low, high in self.grammar.terminals[t].not_before
+        )
+        if accept_set and not is_walled and not (residuals and is_greedy):
             place = self._advance(configuration.place, accept_set)
             residuals = _step_residuals(self._competitors(place), byte)
             if residuals:
