@@ -108,13 +108,24 @@ class _Analysis:
                 found += [c for c in ignored if c not in found and self._may_begin(b, begins(c))]
         return found
 
+    def _cheap_gap(self, t: int, begins: int) -> bool:
+        walk = self._walk
+        return any(walk.begins(b) & ~walk.may_continue(t) and begins & ~walk.may_continue(b) for b in self._ignored.terminals)
+
     def _refused(self, t: int, expected: int, *, is_ignored: bool = False) -> tuple[int, int]:
         """Return the bits of ``expected`` that may not follow ``t``, and of those that need a separator."""
         gaps: Sequence[int] | None = None
         refused = separated = 0
         self._watch.step(_PLACE, len(self._groups))
         for begins, members in self._groups.items():
-            if members & expected and not self._may_begin(t, begins):
+            if members & expected and not begins & ~self._walk.may_continue(t):
+                if gaps is None:
+                    pass
+                if self._cheap_gap(t, begins) :
+                    separated |= members & expected
+                    continue
+                if self._may_begin(t, begins):
+                    continue
                 if gaps is None:
                     gaps = self._ignored_after(t) if not is_ignored or self._ignored.consecutive else []
                 if any(self._may_begin(b, begins) for b in gaps):

@@ -86,7 +86,7 @@ def sql_oracle() -> Oracle:
     def accepts_one(statement: str) -> bool | None:
         if not re.match(r"\s*explain\b", statement, re.IGNORECASE):
             # Nothing is run: it might attach or overwrite files.
-            statement = "EXPLAIN " + statement
+            statement = "EXPLAIN QUERY PLAN " + statement
         verdicts = [is_wrong(statement, is_empty=is_empty) for is_empty in (False, True)]
         if True in verdicts:
             return False
@@ -124,13 +124,17 @@ def graphql_oracle() -> Oracle:
 def xml_oracle() -> Oracle:
     """Expat; what depends on names in several places is no matter of the grammar."""
     codes = expat.errors.codes
+    # Expat takes any number of version, and encodings that aren't the text's.
+    odd = re.compile(r"""<\?xml\s+version\s*=\s*(['"])((?!1\.[0-9]+\1)|1\.[0-9]+\1\s+encoding\s*=\s*(?!(['"])utf-8\3))""", re.I)
     names = {
         codes[message]
         for message in (expat.errors.XML_ERROR_TAG_MISMATCH, expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE)
     }
 
     def accepts(text: str) -> bool | None:
-        parser = expat.ParserCreate("UTF-8")
+        if odd.match(text):
+            return None
+        parser = expat.ParserCreate()
         try:
             parser.Parse(text.encode("utf-8", "surrogatepass"), True)
         except expat.ExpatError as error:
@@ -161,10 +165,41 @@ def smiles_oracle() -> Oracle:
     return accepts
 
 
+def pddl_oracle() -> Oracle:
+    """The parsers of the package ``pddl``, without their checks of meaning.
+
+    They know no durative actions, preferences, constraints, and some lesser parts; no such text is wrong by them.
+    """
+    domain = pytest.importorskip("pddl.parser.domain", reason="needs the package 'pddl'")
+    problem = pytest.importorskip("pddl.parser.problem", reason="needs the package 'pddl'")
+    lark = pytest.importorskip("lark")
+    parsers = domain.DomainParser(), problem.ProblemParser()
+    unknown = re.compile(
+        r"[A-Z]|:(durative-action|constraints|preferences|length)|preference|is-violated|total-time|either|\(at \d|-\d|assign"
+    )
+
+    # Their keywords may run into the next word.
+    fused = re.compile(r"\b(define|domain|problem|metric|minimize|maximize|number)(?=[\w-])|\?\s|\d[a-z]")
+
+    def accepts(text: str) -> bool | None:
+        if fused.search(text):
+            return None
+        try:
+            parsers["problem" in text](text)
+        except lark.UnexpectedInput:
+            return None if unknown.search(re.sub(";.*", "", text)) else False
+        except Exception:  # Its checks of meaning raise anything.
+            return None
+        return True
+
+    return accepts
+
+
 ORACLES: dict[str, Callable[[], Oracle]] = {
     "csv": csv_oracle,
     "graphql": graphql_oracle,
     "json": json_oracle,
+    "pddl": pddl_oracle,
     "smiles": smiles_oracle,
     "sql": sql_oracle,
     "xml": xml_oracle,
