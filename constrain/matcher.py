@@ -308,10 +308,10 @@ class Matcher:
 
     def _move(self, full: ArenaFull) -> None:
         """Read the history again in an arena that has room."""
-        arena = self._compiled.renew(self._arena)
-        state = arena.start
         states: list[int] = []
         try:
+            arena = self._compiled.renew(self._arena)
+            state = arena.start
             for step in self._history:
                 states.append(state)
                 if isinstance(step, bytes):

@@ -125,7 +125,7 @@ def _shared_policy(first: Grammar, second: Grammar) -> Grammar | None:
 def _policy(grammar: Grammar) -> object:
     ignored = grammar.ignored
     terminals = [grammar.terminals[t] for t in ignored.terminals]
-    marks = ignored.leading, ignored.trailing, ignored.consecutive
+    marks = ignored.leading, ignored.trailing, ignored.most
     return [(t.pattern, t.priority, t.greedy) for t in terminals], bool(terminals) and marks
 
 
@@ -233,7 +233,7 @@ class _Rewriting:
         self.find_empty_rules()
         ignored = source.ignored
         blank = Choice(tuple(TerminalReference(t) for t in ignored.terminals))
-        self.blanks: Expression = Repetition(blank, 0, None if ignored.consecutive else 1)
+        self.blanks: Expression = Repetition(blank, 0, ignored.most)
 
     def grammar(self) -> Grammar:
         """Return the rewritten grammar."""

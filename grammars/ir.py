@@ -228,15 +228,15 @@ class Ignored:
         Indices of the ignored terminals. They may also be referred to by rules.
     leading, trailing : bool
         May ignored text stand before the first and after the last lexeme?
-    consecutive : bool
-        May one ignored lexeme follow another directly? If not, the terminal's own length limit
-        bounds the blanks in a row.
+    most : int or None
+        So many ignored lexemes may follow one another directly; ``None``: any number. With a limit, the
+        terminals' own length limits bound the ignored text in a row.
     """
 
     terminals: tuple[int, ...] = ()
     leading: bool = False
     trailing: bool = False
-    consecutive: bool = False
+    most: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def _expressions(n_terminals: int, rules: tuple[str, ...]) -> st.SearchStrategy[
 def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     """Small grammars: left recursion, nullable and unproductive rules, ambiguity, ignored text.
 
-    The language may be empty. Where ignored text may not repeat, no rule uses it, and no other
+    The language may be empty. Where ignored text is bounded, no rule uses it, and no other
     terminal begins like it: such grammars are refused. With ``greedy`` some terminals are greedy, so
     that a text the lexer can go on reading may have no completion.
     """
@@ -187,10 +187,11 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     ignored = ir.Ignored()
     has_blank = draw(st.booleans())
     if has_blank:
-        leading, trailing, consecutive = (draw(st.booleans()) for _ in range(3))
-        if not consecutive:
+        leading, trailing = draw(st.booleans()), draw(st.booleans())
+        most = draw(st.sampled_from([None, None, 1, 2, 3]))
+        if most is not None:
             languages = [p for p in languages if not patterns.is_prefix(p, b" ")] or [ir.Literal(b"a")]
-        ignored = ir.Ignored((len(languages),), leading, trailing, consecutive)
+        ignored = ir.Ignored((len(languages),), leading, trailing, most)
         languages.append(draw(st.sampled_from([ir.Literal(b" "), ir.Repeat(ir.Literal(b" "), 1, 3)])))
     terminals = tuple(
         ir.Terminal(
@@ -202,7 +203,7 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
         for i, language in enumerate(languages)
     )
     rules = _RULES[: draw(st.integers(1, len(_RULES)))]
-    bodies = _expressions(len(terminals) - (has_blank and not ignored.consecutive), rules)
+    bodies = _expressions(len(terminals) - (has_blank and ignored.most is not None), rules)
     grammar = ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
     try:
         build_network(grammar, Watch(Limits()))

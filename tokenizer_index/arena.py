@@ -31,9 +31,10 @@ from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 _ALLOWANCE = 100_000
 _MOST_ALLOWANCE = 32 * _ALLOWANCE
 _NOTHING = np.zeros((0, 1), np.int64)
+_NO_TERMINAL = 1 << 40
 _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
-_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
+_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
 _MEMOS = {
     k.STEP: 3,
     k.TSTEP: 2,
@@ -51,7 +52,7 @@ _INT32 = frozenset(
         k.L_ATTR,
         k.A_ATTR,
         k.P_ATTR,
-        k.TP_LEX,
+        k.Q_LEX,
         k.D_ROW,
         k.D_ATTR,
         k.TOKENS,
@@ -80,7 +81,7 @@ _FIRST: dict[int, int] = {
     k.P_OFF: 64,
     k.P_POOL: 256,
     k.P_HASH: 128,
-    k.P_ATTR: 256,
+    k.P_ATTR: 64 * k.P_STRIDE,
     k.TP_OFF: 64,
     k.TP_POOL: 128,
     k.TP_HASH: 128,
@@ -88,7 +89,13 @@ _FIRST: dict[int, int] = {
     k.PX_POOL: 256,
     k.PT_OFF: 64,
     k.PT_POOL: 512,
-    k.TP_LEX: 256,
+    k.Q_OFF: 64,
+    k.Q_POOL: 128,
+    k.Q_HASH: 128,
+    k.Q_LEX: 64,
+    k.C_OFF: 16,
+    k.C_POOL: 32,
+    k.C_HASH: 32,
     k.STEP: 3 * 256,
     k.TO_POOL: 128,
     k.TSTEP: 2 * 128,
@@ -197,13 +204,11 @@ class ArenaOptions:
     use_canon: bool = True
 
 
-class ArenaFull(Exception):
-    """The arena reached its limit of bytes or states; a new one must be started."""
+class ArenaFull(LimitExceededError):
+    """The arena reached its limit of bytes or states; where there is more to do, a new one is started."""
 
     def __init__(self, limit: str, value: float) -> None:
-        super().__init__(limit, value)
-        self.limit = limit
-        self.value = value
+        super().__init__(limit, value, "the tables of one spec")
 
 
 class EmptyTerminals(Exception):
@@ -440,6 +445,16 @@ class Arena:
             (k.HAS_FOLLOW, (_has_follow(network),)),
             *((table, (getattr(network, name),)) for table, name in _NETWORK),
         ]
+        lines = network.lines
+        if lines is not None:
+            pieces += [(k.LINE_FLAGS, (lines.flags,)), (k.RULE_INSIDE, (lines.is_inside,))]
+            header[k.S_INDENT], header[k.S_DEDENT] = lines.indent, lines.dedent
+            header[k.S_TAB], header[k.S_SPANNING] = lines.tab, lines.is_spanning
+        header[k.S_NEWLINE] = -1 if lines is None else lines.newline
+        header[k.S_INNER_NEWLINE] = -1 if lines is None else lines.inner_newline
+        # One more terminal stands for the ends of conjunctions' literals.
+        header[k.S_LINE] = _NO_TERMINAL if lines is None else network.n_terminals + 1
+        header[k.S_AFTER_NEWLINE : k.S_AFTER_DEDENT + 1] = -1
         flat = [array for _, arrays in pieces for array in arrays]
         self._network_buffer = np.concatenate(flat, dtype=np.int32)
         place = _address(self._network_buffer)
@@ -455,7 +470,9 @@ class Arena:
         header[k.S_TERMINALS] = network.n_terminals
         header[k.S_LEADING] = network.ignored_leading
         header[k.S_TRAILING] = network.ignored_trailing
-        header[k.S_CONSECUTIVE] = network.ignored_consecutive
+        most = network.ignored_most
+        header[k.S_IGNORED_MOST] = 1 if most is None else most
+        header[k.S_IGNORED_STEP] = most is not None
         header[k.S_START_NULLABLE] = network.start_nullable
 
     def _put_tables(self) -> None:
@@ -507,6 +524,8 @@ class Arena:
                 raise EmptyTerminals(empty)
             starts = np.array(values, np.int64)
             offsets = np.array(new_offsets, np.int32)
+        if network.lines is not None:
+            starts, offsets = _with_lines(network.lines.newline, starts, offsets)
         self._set(k.START_POOL, starts if starts.size else np.zeros(1, np.int64))
         self._set(k.START_OFF, np.ascontiguousarray(offsets, np.int32))
 
@@ -757,6 +776,19 @@ class Arena:
         }
 
 
+def _with_lines(
+    newline: int, starts: NDArray[np.int64], offsets: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Let the newline's first position ask for what any newline may be: of no width, wider, or the same."""
+    first, last = offsets[newline], offsets[newline + 1]
+    if first == last:
+        return starts, offsets
+    asked = [starts[first] | mode << (32 + k.MODE_SHIFT) for mode in (k.EXACT, k.WIDER, k.SAME)]
+    moved = offsets.copy()
+    moved[newline + 1 :] += len(asked) - 1
+    return np.concatenate((starts[:first], asked, starts[last:])).astype(np.int64), moved
+
+
 def _power(n: int) -> int:
     """Smallest power of two that is at least ``n``."""
     return 1 << max(0, n - 1).bit_length()
@@ -766,7 +798,7 @@ def _has_follow(network: Network) -> NDArray[np.int32]:
     """1 for terminals after which another lexeme may come; a cheap upper estimate on large networks."""
     n = network.n_terminals
     answer = np.ones(n + 1, np.int32)
-    if len(network.terminal_symbol) > 16 or network.ignored_trailing:
+    if len(network.terminal_symbol) > 16 or network.ignored_trailing or network.lines is not None:
         return answer
     targets = network.terminal_target.tolist()
     term_off, rule_off = network.terminal_offsets.tolist(), network.rule_offsets.tolist()

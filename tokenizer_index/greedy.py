@@ -23,7 +23,7 @@ def provably_greedy(
     after: Sequence[int],
     inner: Sequence[int],
     ignored: Sequence[int],
-    consecutive: bool,
+    most_ignored: int | None,
     watch: Watch,
 ) -> list[bool]:
     """Return which terminals may be greedy for free.
@@ -36,8 +36,8 @@ def provably_greedy(
         Supersets are fine. Only terminals that can be continued are looked at.
     ignored : sequence of int
         Ignored terminals.
-    consecutive : bool
-        May ignored lexemes follow each other?
+    most_ignored : int or None
+        Ignored lexemes in a row; None: any number.
     """
     proven = [False] * len(first)
     candidates = [t for t, continued in enumerate(after) if continued]
@@ -52,7 +52,7 @@ def provably_greedy(
         t: [other for begin, members in groups.items() if begin & first[t] for other in members if other != t]
         for t in candidates
     }
-    follow = _Follow(rules, first, ignored, consecutive, watch).of({*beside, *chain(*beside.values())})
+    follow = _Follow(rules, first, ignored, most_ignored != 1, watch).of({*beside, *chain(*beside.values())})
     for t, others in beside.items():
         continued, follows = after[t], follow[t]
         for other in others:

@@ -48,7 +48,8 @@ def bounds_hold(network: Network, vocabulary: Vocabulary) -> bool:
     """
     if _is_one_lexeme(network):
         return True
-    return network.is_lexing_proven and not lacking_bytes(network, vocabulary)
+    # What a newline needs depends on the blocks around it.
+    return network.is_lexing_proven and network.lines is None and not lacking_bytes(network, vocabulary)
 
 
 def _is_one_lexeme(network: Network) -> bool:
@@ -108,8 +109,8 @@ def needs_check(arena: Arena, vocabulary: Vocabulary, costs_of: Callable[[Arena]
     if not lacking and (network.is_sound or _is_one_lexeme(network)):
         return False
     costs = costs_of(arena)
-    if lacking and _is_recursive(network):
-        if network.is_lexing_proven and _always_finishes(costs):
+    if lacking and (network.lines is not None or _is_recursive(network)):
+        if network.lines is None and network.is_lexing_proven and _always_finishes(costs):
             return False
         raise VocabularyError(
             f"The vocabulary has no token for {_listed(lacking)} alone, and the spec is recursive: it cannot "

@@ -55,6 +55,7 @@ from constrain.tokenizer_index.greedy import provably_greedy
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
+from constrain.tokenizer_index.lines import LineRules, LineTables
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
@@ -100,7 +101,9 @@ class Network:
     priority, greedy, ignored : (n_terminals,)
         ``greedy`` is set where the front end asked for it or where it provably changes nothing.
     ignored_terminals : (n,)
-    ignored_leading, ignored_trailing, ignored_consecutive : bool
+    ignored_leading, ignored_trailing : bool
+    ignored_most : int or None
+        Ignored lexemes in a row; None: any number.
     start_nullable : bool
         The empty text is in the language.
     terminal_names, terminal_pointers : tuple of str
@@ -112,6 +115,8 @@ class Network:
     blocked_row, blocked : (n_terminals,), (n_rows * n_terminals,)
         For some ignored terminals a row of ``blocked``, else -1. Such a terminal is read only where one is
         expected whose flag in that row is 0, or where the text may end after it.
+    lines : LineTables or None
+        Where indentation counts.
     """
 
     edge_offsets: Int32
@@ -147,7 +152,7 @@ class Network:
     ignored_terminals: Int32
     ignored_leading: bool
     ignored_trailing: bool
-    ignored_consecutive: bool
+    ignored_most: int | None
     start_nullable: bool
     terminal_names: tuple[str, ...]
     terminal_pointers: tuple[str | None, ...]
@@ -156,6 +161,7 @@ class Network:
     is_sound: bool
     blocked_row: Int32
     blocked: Int32
+    lines: LineTables | None = None
 
     @property
     def n_positions(self) -> int:
@@ -193,27 +199,39 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         More positions, states or seconds than the limits allow.
     """
     n_terminals = len(grammar.terminals)
+    most = grammar.ignored.most
+    if most is not None and most < 0:
+        raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
+    lines = None
     if grammar.indentation is not None:
-        raise UnsupportedFeatureError("indentation", hint="Write line breaks and blanks as terminals.")
+        lines = LineRules(grammar, grammar.indentation, watch)
+        grammar = lines.grammar
+        n_terminals = len(grammar.terminals)
     graphs = RuleGraphs(grammar, watch)
     lexemes: list[Lexeme | None] = [None] * n_terminals
     for t in graphs.used.union(grammar.ignored.terminals):
         if not 0 <= t < n_terminals:
             raise SpecError(f"The grammar ignores terminal {t}, but has {n_terminals} terminals.")
-        lexemes[t] = compile_terminal(grammar.terminals[t], watch)
-    if not grammar.ignored.consecutive:
+        if lines is None or not lines.is_mark(t):
+            lexemes[t] = compile_terminal(grammar.terminals[t], watch)
+    if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
-    rules = flatten(
-        graphs,
-        [lexeme is not None and lexeme.alive for lexeme in lexemes],
-        [lexeme is not None and lexeme.nullable for lexeme in lexemes],
-        watch,
-    )
+    alive = [lexeme is not None and lexeme.alive for lexeme in lexemes]
+    newline = None
+    if lines is not None:
+        marks = lines.indentation
+        alive[marks.indent] = alive[marks.dedent] = True
+        newline = lexemes[marks.newline]
+        if newline is not None:
+            newline = lexemes[marks.newline] = lines.measure(newline)
+    rules = flatten(graphs, alive, [lexeme is not None and lexeme.nullable for lexeme in lexemes], watch)
+    if lines is not None:
+        lines.check(rules, newline)
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
-    return _assemble(
-        grammar, rules, [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)], watch
-    )
+    lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
+    network = _assemble(grammar, rules, lexemes, watch)
+    return network if lines is None else lines.complete(network, rules, lexemes)
 
 
 def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
@@ -264,11 +282,11 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         literal_offsets.append(len(literal_starts))
     watch.at_most("positions", n_positions, "the terminals together")
     ignored = [t for t in grammar.ignored.terminals if first[t]]
-    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.consecutive, watch)
+    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.most, watch)
     is_ignored = [0] * n_terminals
     for t in ignored:
         is_ignored[t] = 1
-    if not grammar.ignored.consecutive:
+    if grammar.ignored.most is not None:
         for i in ignored:
             for t in range(n_terminals):
                 if first[t] & first[i] and not is_ignored[t]:
@@ -354,7 +372,7 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         ignored_terminals=table.next(),
         ignored_leading=grammar.ignored.leading,
         ignored_trailing=grammar.ignored.trailing,
-        ignored_consecutive=grammar.ignored.consecutive,
+        ignored_most=grammar.ignored.most,
         start_nullable=rules.start_nullable,
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),

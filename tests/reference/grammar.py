@@ -37,11 +37,11 @@ Residuals: TypeAlias = frozenset[tuple[int, patterns.Term]]
 class Branch(NamedTuple):
     """One way to have come to a place.
 
-    ``phase`` is ``"start"`` before anything was read, ``"lexeme"`` after a lexeme, ``"ignored"``
-    after ignored text.
+    ``ignored`` is how many ignored lexemes were read since the last other one (at most 1 where any number may
+    be), ``None`` before anything was read.
     """
 
-    phase: str
+    ignored: int | None
     kernel: Kernel
 
 
@@ -218,14 +218,17 @@ class ReferenceGrammar:
     def _ignorable(self, branch: Branch) -> bool:
         """May ignored text stand here?"""
         ignored = self.grammar.ignored
-        allowed = {"start": ignored.leading, "lexeme": True, "ignored": ignored.consecutive}
+        if branch.ignored is None:
+            allowed = ignored.leading and ignored.most != 0
+        else:
+            allowed = ignored.most is None or branch.ignored < ignored.most
         goes_on = bool(self._terminals(branch.kernel))
-        return allowed[branch.phase] and (goes_on or (ignored.trailing and self._is_complete(branch.kernel)))
+        return allowed and (goes_on or (ignored.trailing and self._is_complete(branch.kernel)))
 
     def _may_end(self, place: Place) -> bool:
         return any(
-            self._is_complete(kernel) and (phase != "ignored" or self.grammar.ignored.trailing)
-            for phase, kernel in place
+            self._is_complete(kernel) and (not ignored or self.grammar.ignored.trailing)
+            for ignored, kernel in place
         )
 
     def _competitors(self, place: Place) -> Residuals:
@@ -238,10 +241,14 @@ class ReferenceGrammar:
 
     def _advance(self, place: Place, accept_set: frozenset[int]) -> Place:
         scanned = frozenset().union(*(self._scan(b.kernel, accept_set) for b in place))
-        after = {Branch("lexeme", scanned)} if scanned else set()
+        after = {Branch(0, scanned)} if scanned else set()
         if not accept_set.isdisjoint(self.grammar.ignored.terminals):
-            kept = frozenset().union(*(b.kernel for b in place if self._ignorable(b)))
-            after |= {Branch("ignored", kept)} if kept else set()
+            kept: dict[int, Kernel] = {}
+            for branch in place:
+                if self._ignorable(branch):
+                    n = 1 if self.grammar.ignored.most is None else 1 + (branch.ignored or 0)
+                    kept[n] = kept.get(n, frozenset()) | branch.kernel
+            after |= {Branch(n, kernel) for n, kernel in kept.items() if kernel}
         return frozenset(after)
 
     def _accept_set(self, configuration: Configuration) -> frozenset[int]:
@@ -258,7 +265,7 @@ class ReferenceGrammar:
         """The state before the first byte."""
         if self.is_empty:
             return DEAD
-        place = frozenset({Branch("start", frozenset({((_ROOT, 0), None)}))})
+        place = frozenset({Branch(None, frozenset({((_ROOT, 0), None)}))})
         return frozenset({Configuration(place, self._competitors(place), True)})
 
     def step(self, state: State, byte: int) -> State:

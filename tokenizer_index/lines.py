@@ -1,0 +1,131 @@
+"""What a network needs where indentation counts: a measuring newline, checked rules, and tables for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.grammars.ir import Grammar, Indentation
+from constrain.grammars.limits import Watch
+from constrain.tokenizer_index.indentation import between_brackets, check_order, check_terminals, inside_rules
+from constrain.tokenizer_index.lexeme import Lexeme
+from constrain.tokenizer_index.newline import measuring
+from constrain.tokenizer_index.transition_network import Rules
+
+if TYPE_CHECKING:
+    from constrain.tokenizer_index.network import Network
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineTables:
+    """Arrays and numbers of a network whose indentation counts.
+
+    Parameters
+    ----------
+    newline, indent, dedent : int
+        Terminals.
+    inner_newline : int
+        The newline as ignored text between brackets; -1 if there are no brackets.
+    tab : int
+        A tab goes to the next multiple of this.
+    is_spanning : bool
+        A newline directly behind another one is read as part of it.
+    flags : (n_positions,) int32
+        TAIL, RESET and SAME_END of positions of the newline; see `newline`.
+    is_inside : (n_rules,) int32
+        1 for rules between brackets.
+    """
+
+    newline: int
+    indent: int
+    dedent: int
+    inner_newline: int
+    tab: int
+    is_spanning: bool
+    flags: NDArray[np.int32]
+    is_inside: NDArray[np.int32]
+
+
+class LineRules:
+    """A grammar whose indentation counts, on its way to a network.
+
+    Attributes
+    ----------
+    grammar : Grammar
+        What is between brackets stands in rules of its own; the newline is there ignored, as a terminal more.
+    """
+
+    def __init__(self, grammar: Grammar, indentation: Indentation, watch: Watch) -> None:
+        check_terminals(grammar, indentation)
+        self.indentation = indentation
+        self._watch = watch
+        self._flags: list[int] = []
+        self._onward = 0
+        self._inner_newline = -1
+        self._inside: set[str] = set()
+        if indentation.brackets:
+            grammar, self._inside = between_brackets(grammar, indentation, watch)
+            self._inner_newline = len(grammar.terminals)
+            terminals = (*grammar.terminals, grammar.terminals[indentation.newline])
+            ignored = (*grammar.ignored.terminals, self._inner_newline)
+            grammar = replace(
+                grammar, terminals=terminals, ignored=replace(grammar.ignored, terminals=ignored)
+            )
+        self.grammar = grammar
+
+    def is_mark(self, terminal: int) -> bool:
+        """Has a terminal no text?"""
+        return terminal in (self.indentation.indent, self.indentation.dedent)
+
+    def measure(self, newline: Lexeme) -> Lexeme:
+        """Return the newline's lexeme that measures widths."""
+        terminal = self.grammar.terminals[self.indentation.newline]
+        fragment, self._flags, self._onward = measuring(terminal, newline, self._watch)
+        return newline._replace(literals=[(False, fragment)])
+
+    def check(self, rules: Rules, newline: Lexeme | None) -> None:
+        """Raise where the rules ask for what no text can have."""
+        self._is_spanning = newline is not None and bool(self._onward & newline.literals[0][1].first)
+        check_order(rules, self.indentation, is_spanning=self._is_spanning, pointers=self.grammar.pointers)
+
+    def complete(self, network: Network, rules: Rules, lexemes: list[Lexeme | None]) -> Network:
+        """Return the network with what lines need."""
+        newline = self.indentation.newline
+        priority, greedy = 4 * network.priority, network.greedy.copy()
+        priority[newline] += 2
+        for pair in self.indentation.brackets:
+            priority[list(set(pair))] += 1
+        greedy[newline] = 1
+        flags = np.zeros(network.n_positions, np.int32)
+        place = int(network.starts[network.start_offsets[newline]]) if lexemes[newline] is not None else 0
+        flags[place : place + len(self._flags)] = self._flags
+        ignored = network.ignored_terminals
+        goes_on = any(
+            self._onward & fragment.first
+            for t, lexeme in enumerate(lexemes)
+            if lexeme is not None and t != newline and not network.ignored[t]
+            for is_negative, fragment in lexeme.literals
+            if not is_negative
+        )
+        tables = LineTables(
+            newline=newline,
+            indent=self.indentation.indent,
+            dedent=self.indentation.dedent,
+            inner_newline=self._inner_newline,
+            tab=self.indentation.tab,
+            is_spanning=self._is_spanning,
+            flags=flags,
+            is_inside=np.array(inside_rules(rules, self._inside), np.int32),
+        )
+        return replace(
+            network,
+            priority=priority,
+            greedy=greedy,
+            ignored_terminals=ignored[ignored != self._inner_newline],
+            # A line that begins with what a newline goes on with can't be read.
+            is_lexing_proven=network.is_lexing_proven and not goes_on,
+            lines=tables,
+        )
