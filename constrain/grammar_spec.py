@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from constrain.base_spec import Spec, shortened
 from constrain.errors import EmptyLanguageError, SpecError
@@ -24,6 +24,8 @@ def grammar(
     lexing: str = "longest",
     import_paths: Iterable[str | Path] = (),
     embed: Mapping[str, Spec] | None = None,
+    max_ignored: int | None = 64,
+    indentation: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
 ) -> Spec:
     """Return the spec of the texts that a context-free grammar describes.
@@ -47,6 +49,14 @@ def grammar(
     embed : mapping of str to Spec
         For Lark. Specs that are the rules and terminals of these names; what the grammar ignores may stand
         before and after them, but not inside.
+    max_ignored : int or None
+        For Lark. So many lexemes of ``%ignore`` may follow one another, and a blank may be repeated so often in each;
+        ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+    indentation : mapping or None
+        For Lark. Which terminals stand for indentation, as in Python: ``{"newline": "_NEWLINE", "indent":
+        "_INDENT", "dedent": "_DEDENT", "brackets": [("(", ")")], "tab": 8}``. The blanks after the last line break
+        of ``newline`` are the indentation of the next line; ``indent`` and ``dedent`` are declared and have no
+        text; between ``brackets``, ``newline`` is ignored. The last two may be left out.
     limits : Limits
         Upper limits on reading the grammar.
 
@@ -87,7 +97,32 @@ def grammar(
             raise SpecError(f"embed has the key {name!r}; expected the name of a rule or a terminal.")
         if not isinstance(spec, Spec):
             raise SpecError(f"embed[{name!r}]: expected a spec, found {type(spec).__name__}.")
-    return _lark_spec(text, _LarkArguments(start, lexing, paths), given, {}, limits)
+    arguments = _LarkArguments(start, lexing, paths, max_ignored, _layout(indentation))
+    return _lark_spec(text, arguments, given, {}, limits)
+
+
+def _layout(given: Mapping[str, Any] | None) -> _Layout | None:
+    """Return what ``indentation`` says."""
+    if given is None:
+        return None
+    names = {"newline", "indent", "dedent"}
+    if not isinstance(given, Mapping) or not names <= set(given) <= names | {"brackets", "tab"}:
+        raise SpecError(
+            f"indentation={given!r}: expected a mapping with 'newline', 'indent', 'dedent', and perhaps "
+            "'brackets' and 'tab'."
+        )
+    brackets = given.get("brackets", ())
+    tab = given.get("tab", 8)
+    texts = [given[name] for name in sorted(names)]
+    if (
+        isinstance(brackets, str)
+        or any(len(pair) != 2 for pair in brackets)
+        or not all(isinstance(text, str) for text in [*texts, *(text for pair in brackets for text in pair)])
+        or not isinstance(tab, int)
+    ):
+        raise SpecError(f"indentation={given!r}: expected names of terminals, pairs of them, and an integer.")
+    pairs = tuple((one, other) for one, other in brackets)
+    return given["newline"], given["indent"], given["dedent"], pairs, tab
 
 
 def _gbnf_spec(text: str, start: str | None, limits: Limits) -> Spec:
@@ -106,6 +141,9 @@ def _gbnf_spec(text: str, start: str | None, limits: Limits) -> Spec:
     )
 
 
+_Layout: TypeAlias = tuple[str, str, str, tuple[tuple[str, str], ...], int]
+
+
 @dataclass(frozen=True, slots=True)
 class _LarkArguments:
     """Arguments of `grammar` for Lark's language."""
@@ -113,6 +151,8 @@ class _LarkArguments:
     start: str | None = None
     lexing: str = "longest"
     import_paths: tuple[str, ...] = ()
+    max_ignored: int | None = 64
+    indentation: _Layout | None = None
 
     @property
     def given(self) -> tuple[tuple[str, object], ...]:
@@ -130,10 +170,12 @@ def _lark_spec(
     limits: Limits,
 ) -> Spec:
     """Return the spec of a Lark grammar; ``files`` as in `read_lark`."""
-    from constrain.grammars.lark_syntax.build import LarkOptions, read_lark
+    from constrain.grammars.lark_syntax.build import LarkOptions, Layout, read_lark
 
     watch = Watch(limits)
-    options = LarkOptions(tuple(map(Path, arguments.import_paths)), arguments.lexing)
+    layout = None if arguments.indentation is None else Layout(*arguments.indentation)
+    paths = tuple(map(Path, arguments.import_paths))
+    options = LarkOptions(paths, arguments.lexing, arguments.max_ignored, layout)
     grammars = {name: spec.grammar for name, spec in embedded.items()}
     read = read_lark(text, arguments.start, watch=watch, options=options, given=grammars, files=files)
     ignored = (*read.ignored, *(place for spec in embedded.values() for place in spec.ignored))
@@ -169,5 +211,9 @@ def grammar_from_source(source: Mapping[str, Any], embedded: Mapping[str, Spec],
     if source["syntax"] == "gbnf":
         return _gbnf_spec(source["text"], source["start"], limits)
     options = dict(source["options"])
-    arguments = _LarkArguments(**{**options, "import_paths": tuple(options["import_paths"])})
+    options["import_paths"] = tuple(options["import_paths"])
+    if options["indentation"] is not None:
+        *names, pairs, tab = options["indentation"]
+        options["indentation"] = (*names, tuple((one, other) for one, other in pairs), tab)
+    arguments = _LarkArguments(**options)
     return _lark_spec(source["text"], arguments, embedded, source["files"], limits)

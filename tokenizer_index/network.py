@@ -54,8 +54,8 @@ from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSI
 from constrain.tokenizer_index.greedy import provably_greedy
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_walk import LexemeWalk
-from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.lines import LineRules, LineTables
+from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.transition_network import Rules, flatten
 

@@ -103,7 +103,7 @@ class _Analysis:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
         ignored, begins = self._ignored.terminals, self._walk.begins
         found = [b for b in ignored if self._may_begin(t, begins(b))]
-        if self._ignored.consecutive:
+        if self._ignored.most is None or self._ignored.most > 1:
             for b in found:  # grows while it is read
                 found += [c for c in ignored if c not in found and self._may_begin(b, begins(c))]
         return found
@@ -127,7 +127,11 @@ class _Analysis:
                 if self._may_begin(t, begins):
                     continue
                 if gaps is None:
-                    gaps = self._ignored_after(t) if not is_ignored or self._ignored.consecutive else []
+                    gaps = (
+                        self._ignored_after(t)
+                        if not is_ignored or (self._ignored.most is None or self._ignored.most > 1)
+                        else []
+                    )
                 if any(self._may_begin(b, begins) for b in gaps):
                     separated |= members & expected
                 else:
@@ -157,7 +161,7 @@ class _Analysis:
     def _may_ever_follow(self, b: int, u: int) -> bool:
         if not self._walk.never_ends_before(b, self._walk.first[u]):
             return True
-        if not self._ignored.consecutive:
+        if not (self._ignored.most is None or self._ignored.most > 1):
             return False
         reached, first = [b], self._walk.first
         for c in reached:  # grows while it is read

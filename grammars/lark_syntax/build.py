@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from constrain.grammars import ir
+from constrain.grammars.adjacency import edge_characters, neighbours
 from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaOptions
+from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
+from constrain.grammars.lark_syntax.edges import Side, continuing, holds, refused_bytes
 from constrain.grammars.lark_syntax.literals import literal
 from constrain.grammars.lark_syntax.substring import substring
-from constrain.grammars.lark_syntax.terminals import Lexical, TerminalReader, single_literal
+from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
     Choice,
     Conjunction,
@@ -32,6 +35,7 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 
 _START = "start"
@@ -42,6 +46,24 @@ Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
 # What a template's parameter stands for: a reference, or the name of a template.
 Argument: TypeAlias = Reference | str
 Scope: TypeAlias = Mapping[str, Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which terminals of a grammar are those of `ir.Indentation`; each by its name, or the text of its string.
+
+    Parameters
+    ----------
+    newline, indent, dedent : str
+    brackets : tuple of (str, str)
+    tab : int
+    """
+
+    newline: str
+    indent: str
+    dedent: str
+    brackets: tuple[tuple[str, str], ...] = ()
+    tab: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +78,24 @@ class LarkOptions:
         ``"longest"``: a lexeme is the longest that some terminal of those that may stand at its place matches;
         of several that match it, those of the highest priority count, strings before regular expressions.
         ``"any"``: a text may be cut into lexemes in any way.
+    max_ignored : int or None
+        So many ignored lexemes may follow one another, and a repeat in an ignored terminal that matches only blanks
+        has so many rounds. ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+    indentation : Layout or None
+        Which terminals stand for indentation.
     """
 
     import_paths: tuple[Path, ...] = ()
     lexing: str = "longest"
+    max_ignored: int | None = 64
+    indentation: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.lexing not in ("longest", "any"):
             raise SpecError(f"lexing={self.lexing!r}: expected 'longest' or 'any'.")
+        most = self.max_ignored
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise SpecError(f"max_ignored={most!r}: expected an integer of at least 1, or None.")
 
 
 _DEFAULT = LarkOptions()
@@ -143,6 +175,8 @@ class _Builder:
         # Grammars in the place of terminals.
         self.inner: dict[int, ir.Grammar] = {}
         self.dropped: dict[str, None] = {}
+        # Terminals that look at the text around their lexemes.
+        self.looking: list[tuple[int, Lexeme]] = []
         self.options = options
         self.watch = watch
         self.reader = TerminalReader(definitions, watch)
@@ -179,57 +213,144 @@ class _Builder:
             self.rules[name] = self.body(rule, scope)
             self.watch.at_most("states", len(self.rules), f"rule {name!r}")
         ignored = [self.ignored(body, offset) for body, offset in self.definitions.ignored]
-        return ir.Grammar(
-            tuple(self.terminals),
-            self.rules,
-            start,
-            self.policy(tuple(dict.fromkeys(ignored))),
-            self.pointers,
+        layout = self.options.indentation
+        indentation = None if layout is None else self.layout(layout)
+        policy = self.policy(tuple(ignored))
+        grammar = ir.Grammar(tuple(self.terminals), self.rules, start, policy, self.pointers, indentation)
+        return self.with_edges(grammar) if self.looking else grammar
+
+    def with_edges(self, grammar: ir.Grammar) -> ir.Grammar:
+        """Return the grammar with what terminals ask of the text behind them, and refuse what can't be enforced."""
+        terminals = list(grammar.terminals)
+        is_longest = self.options.lexing == "longest"
+        for after in (True, False):
+            beside = neighbours(grammar, self.watch, after=after)
+            for t, lexeme in self.looking:
+                if lexeme.edges.is_in_loop:
+                    self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+                outer = NONE
+                for other in beside[t].terminals:
+                    pattern = grammar.terminals[other].pattern
+                    more = FULL if other in self.inner else edge_characters(pattern, at_end=not after)
+                    outer = union(outer, more)
+                if after and is_longest:
+                    outer = difference(outer, continuing(lexeme.pattern))
+                side = Side(edge_characters(lexeme.pattern, at_end=after), outer, beside[t].is_last)
+                for condition in lexeme.edges.after if after else lexeme.edges.before:
+                    if holds(condition, side, after=after):
+                        continue
+                    refused = refused_bytes(condition, side) if after and is_longest else None
+                    if refused is None:
+                        what = "after" if after else "before"
+                        self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
+                    not_before = normalize([*terminals[t].not_before, *refused])
+                    terminals[t] = replace(terminals[t], not_before=not_before)
+        return replace(grammar, terminals=tuple(terminals))
+
+    def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
+        """Refuse a terminal for its lookaround."""
+        raise lexeme.module.unsupported(
+            self.terminals[t].name,
+            lexeme.offset,
+            reason + ", and that cannot be enforced",
+            "Leave out the lookaround at the ends, or let other text stand beside it.",
         )
 
     def policy(self, ignored: tuple[int, ...]) -> ir.Ignored:
         """Return where and how much ignored text may stand."""
         if not ignored:
             return ir.Ignored()
-        return ir.Ignored(ignored, leading=True, trailing=True, consecutive=True)
+        return ir.Ignored(ignored, leading=True, trailing=True, most=self.most)
+
+    def layout(self, layout: Layout) -> ir.Indentation:
+        """Return the terminals that stand for indentation."""
+        named: list[int] = []
+        for name in (layout.newline, layout.indent, layout.dedent):
+            found = self.find(name)
+            if found is None:
+                raise self.definitions.module.error(
+                    f"The grammar has no terminal {name!r} for indentation.", 0
+                )
+            named.append(found)
+        newline, indent, dedent = named
+        # Brackets that no rule uses don't occur.
+        pairs = [(self.find(one), self.find(other)) for one, other in layout.brackets]
+        brackets = tuple((one, other) for one, other in pairs if one is not None and other is not None)
+        return ir.Indentation(newline, indent, dedent, brackets, layout.tab)
+
+    def find(self, name: str) -> int | None:
+        """Return the terminal with a name or a string's text."""
+        entry = self.definitions.entries.get(name)
+        if entry is not None and entry.is_terminal:
+            return self.defined_terminal(entry).index
+        found = self.terminal_of.get((True, name, ""))
+        return None if found is None else found.index
+
+    @property
+    def most(self) -> int | None:
+        """How many ignored lexemes may follow one another."""
+        if self.options.lexing == "any" or self.options.indentation is not None:
+            return None
+        return self.options.max_ignored
 
     def ignored(self, body: Body, offset: int) -> int:
-        """Return the terminal of an ``%ignore``."""
+        """Return the terminal of an ``%ignore``, which is another than the one that rules may use."""
         node = body.node
+        name, priority, is_string = "ignored text", 0, False
         if isinstance(node, Symbol) and node.is_terminal:
             entry = self.definitions.entries[body.rename(node.name)]
-            return self.defined_terminal(entry).index
-        if isinstance(node, Sequence) and not node.parts:
+            lexeme = self.reader.entry_pattern(entry)
+            single = single_literal(entry)
+            name, priority, is_string = entry.name, entry.priority, single is not None and single.is_string
+        elif isinstance(node, Sequence) and not node.parts:
             raise body.module.error("%ignore needs a terminal.", offset)
-        if isinstance(node, Quoted):
-            return self.literal(node, body.module).index
-        lexical = self.reader.pattern(node, body, "of %ignore")
-        return self.add(lexical, "ignored text").index
+        else:
+            lexeme = self.reader.pattern(node, body, "of %ignore")
+            if isinstance(node, Quoted):
+                name, is_string = shown(node, body.module), literal(node, body.module).is_string
+        if self.most is not None:
+            lexeme = replace(lexeme, pattern=bounded(lexeme.pattern, self.most))
+        return self.add_lexeme(lexeme, name, priority=priority, is_string=is_string, is_ignored=True).index
 
     # -------------------------------------------------------------------------------- terminals
 
-    def add(
-        self, lexical: Lexical, name: str, *, priority: int = 0, is_string: bool = False
+    def add_lexeme(
+        self,
+        lexeme: Lexeme,
+        name: str,
+        *,
+        priority: int = 0,
+        is_string: bool = False,
+        is_ignored: bool = False,
     ) -> ir.TerminalReference:
+        """Add a terminal that was read."""
+        rank = 4 * priority + 2 * is_string + (not is_ignored)
+        found = self.add(lexeme.pattern, name, rank)
+        if lexeme.edges:
+            self.looking.append((found.index, lexeme))
+        return found
+
+    def add(self, pattern: ir.Pattern, name: str, rank: int = 0) -> ir.TerminalReference:
         """Add a terminal."""
-        pattern, not_before = lexical
         if self.options.lexing == "any":
-            terminal = ir.Terminal(pattern, name, not_before=not_before)
+            terminal = ir.Terminal(pattern, name)
         else:
-            terminal = ir.Terminal(
-                pattern, name, priority=2 * priority + is_string, greedy=True, not_before=not_before
-            )
+            terminal = ir.Terminal(pattern, name, priority=rank, greedy=True)
         self.terminals.append(terminal)
         return ir.TerminalReference(len(self.terminals) - 1)
 
     def defined_terminal(self, entry: Entry) -> ir.TerminalReference:
         """Return a terminal that has a name."""
         found = self.terminal_of.get(entry.name)
+        layout = self.options.indentation
+        if found is None and layout is not None and entry.name in (layout.indent, layout.dedent):
+            # Its lexemes have no text.
+            found = self.terminal_of[entry.name] = self.add(_SOMETHING, entry.name)
         if found is None:
-            lexical = self.reader.entry_pattern(entry)
+            lexeme = self.reader.entry_pattern(entry)
             single = single_literal(entry)
             is_string = single is not None and single.is_string
-            found = self.add(lexical, entry.name, priority=entry.priority, is_string=is_string)
+            found = self.add_lexeme(lexeme, entry.name, priority=entry.priority, is_string=is_string)
             self.terminal_of[entry.name] = found
         return found
 
@@ -241,13 +362,9 @@ class _Builder:
             return self.defined_terminal(entry)
         found = self.terminal_of.get(read.key)
         if found is None:
-            shown = node.text
-            if read.is_string:
-                shown = repr(read.text) + read.flags
-            if len(shown) > _SHOWN:
-                shown = shown[: _SHOWN - 1] + "…"
-            lexical = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[read.key] = self.add(lexical, shown, is_string=read.is_string)
+            name = shown(node, module)
+            lexeme = self.reader.pattern(node, Body(node, module, str), name)
+            found = self.terminal_of[read.key] = self.add_lexeme(lexeme, name, is_string=read.is_string)
         return found
 
     def range(self, node: Range, module: Module) -> ir.TerminalReference:
@@ -255,9 +372,9 @@ class _Builder:
         key = (node.low.text, node.high.text)
         found = self.terminal_of.get(key)
         if found is None:
-            shown = f"{node.low.text}..{node.high.text}"
-            lexical = self.reader.pattern(node, Body(node, module, str), shown)
-            found = self.terminal_of[key] = self.add(lexical, shown)
+            name = f"{node.low.text}..{node.high.text}"
+            lexeme = self.reader.pattern(node, Body(node, module, str), name)
+            found = self.terminal_of[key] = self.add_lexeme(lexeme, name)
         return found
 
     # -------------------------------------------------------------------------------- inner grammars
@@ -431,3 +548,10 @@ class _Builder:
             name += "'"
         self.names.add(name)
         return name
+
+
+def shown(node: Quoted, module: Module) -> str:
+    """Return a literal as people are shown it."""
+    read = literal(node, module)
+    text = repr(read.text) + read.flags if read.is_string else node.text
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -175,6 +175,8 @@ class _Loader:
                     )
         if is_main:
             self.check(found, found.entries.values())
+            ignored = [Entry("%ignore", True, module, offset, [body]) for body, offset in found.ignored]
+            self.check(found, ignored)
         return found
 
     # -------------------------------------------------------------------------------- definitions
@@ -347,8 +349,7 @@ class _Loader:
                     names.append(name)
                     if name not in found.entries and name not in self.given:
                         raise body.module.error(
-                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.kind} {entry.name!r}, "
-                            "but not defined.",
+                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.name}, but not defined.",
                             symbol.offset,
                             _alike(name, found.entries),
                         )

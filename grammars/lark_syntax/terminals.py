@@ -6,12 +6,13 @@ others, and a lazy repeat gives way to what comes after it in the terminal.
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
+from dataclasses import dataclass
+from typing import NoReturn
 
 from constrain.grammars.errors import LimitExceededError, SpecError, UnsupportedFeatureError
-from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, Complement, Pattern, Ranges
-from constrain.grammars.lark_syntax.boundary import first_bytes, without_boundary
+from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, Complement, Pattern
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry
+from constrain.grammars.lark_syntax.edges import Edges, split
 from constrain.grammars.lark_syntax.literals import Literal, literal, literal_tree, range_tree
 from constrain.grammars.lark_syntax.substring import substring
 from constrain.grammars.lark_syntax.tree import (
@@ -37,11 +38,23 @@ from constrain.grammars.regex.nodes import Tree, choice, loop, sequence
 from constrain.grammars.regex.recursion import Task, run
 
 
-class Lexical(NamedTuple):
-    """The lexemes of a terminal: their pattern, and the bytes that may not follow them directly."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexeme:
+    """A terminal that was read.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    edges : Edges
+        What it asks of the text around it.
+    module, offset
+        Where it is from.
+    """
 
     pattern: Pattern
-    not_before: Ranges
+    edges: Edges
+    module: Module
+    offset: int
 
 
 class TerminalReader:
@@ -60,8 +73,8 @@ class TerminalReader:
         self.sizes: dict[str, int] = {}
         self.open: list[str] = []
 
-    def pattern(self, node: Node, body: Body, name: str) -> Lexical:
-        """Return the lexemes of a body, or of one literal in a rule.
+    def pattern(self, node: Node, body: Body, name: str) -> Lexeme:
+        """Return a body, or one literal in a rule, as a terminal.
 
         Raises
         ------
@@ -72,35 +85,30 @@ class TerminalReader:
         """
         return self.lexeme(run(self.tree(node, body)), body.module, node.offset, name)
 
-    def entry_pattern(self, entry: Entry) -> Lexical:
-        """Return the lexemes of a terminal that is defined."""
+    def entry_pattern(self, entry: Entry) -> Lexeme:
+        """Return a terminal that is defined."""
         tree = run(self.entry_tree(entry, entry.module, entry.offset))
         return self.lexeme(tree, entry.module, entry.offset, entry.name)
 
-    def lexeme(self, tree: Tree, module: Module, offset: int, name: str) -> Lexical:
-        """Return the lexemes of a terminal's tree."""
-        tree, characters = without_boundary(tree)
-        not_before = first_bytes(characters)
-        if not_before is None:
-            raise module.unsupported(
-                "lookahead",
-                offset,
-                f"at the end of terminal {name!r} depends on more than the next byte",
-                "Exclude ASCII characters only, such as (?![A-Za-z0-9_]), or all others as well.",
-            )
-        found = self.lowered(tree, module, offset)
+    def lexeme(self, tree: Tree, module: Module, offset: int, name: str) -> Lexeme:
+        """Return the terminal of a tree."""
+        try:
+            inner, edges = split(eager(tree))
+        except UnsupportedFeatureError as error:
+            raise module.unsupported(error.feature, offset, error.reason, error.hint or "") from error
+        found = self.lowered(inner, module, offset)
         if is_nullable(found):
             raise module.error(
                 f"The terminal {name} matches the empty text.",
                 offset,
                 "Make it match at least one character, and optional where it is used.",
             )
-        return Lexical(found, not_before)
+        return Lexeme(found, edges, module, offset)
 
     def lowered(self, tree: Tree, module: Module, offset: int) -> Pattern:
         """Return the pattern of a tree as a text of its own."""
         try:
-            return lower(eager(tree), module.text, self.watch)
+            return lower(tree, module.text, self.watch)
         except UnsupportedFeatureError as error:
             raise module.unsupported(error.feature, offset, error.reason, error.hint or "") from error
         except LimitExceededError:

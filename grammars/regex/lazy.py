@@ -29,6 +29,8 @@ from constrain.grammars.regex.nodes import (
 from constrain.grammars.regex.python_dialect import PythonReader
 from constrain.grammars.regex.recursion import Task, run
 
+_MOST_ROUNDS = 32
+
 
 class LexemeReader(PythonReader):
     """Reads a pattern of `re` and keeps its lazy repeats."""
@@ -85,26 +87,13 @@ class _Rewriting:
 
     def eager(self, tree: Tree, rest: Tree) -> Task[Tree]:
         """Return ``tree`` without lazy repeats, where ``rest`` follows."""
-        body: Tree
-        plain: Tree
-        plain = yield self.greedy(tree)
+        plain: Tree = yield self.greedy(tree)
         if plain is tree:
             return tree
         match tree:
-            case Loop(body, minimum, maximum):
-                plain = yield self.greedy(body)
-                if plain is not body and maximum != 1 and tree_lengths(plain)[0] == 0:
-                    raise UnsupportedFeatureError(
-                        "*?",
-                        reason="is a lazy repeat inside a repeat of what may be empty, which is not supported",
-                        hint="Write the outer repeat of something that is never empty.",
-                    )
-                again = loop(plain, 0, _less(maximum, 1))
-                inner = yield self.eager(body, sequence((again, rest)))
-                if not isinstance(tree, Lazy):
-                    return loop(inner, minimum, maximum)
-                more = loop(sequence((look(True, True, rest, 0), inner)), 0, _less(maximum, minimum))
-                return sequence((loop(inner, minimum, minimum), more))
+            case Loop():
+                found_loop: Tree = yield self.loop(tree, rest)
+                return found_loop
             case Look():
                 return plain
             case Choice(parts):
@@ -119,6 +108,38 @@ class _Rewriting:
                     rest = sequence(((yield self.greedy(part)), rest))
                 return sequence(found[::-1])
         raise TypeError(f"no tree with lazy repeats: {tree!r}")
+
+    def loop(self, tree: Loop, rest: Tree) -> Task[Tree]:
+        """Return a loop that is lazy, or has lazy repeats inside, as `eager` does."""
+        body, minimum, maximum = tree.body, tree.minimum, tree.maximum
+        stop = look(True, True, rest, 0)
+        plain: Tree = yield self.greedy(body)
+        if plain is body:
+            more = loop(sequence((stop, body)), 0, _less(maximum, minimum))
+            return sequence((loop(body, minimum, minimum), more))
+        # What follows a round depends on how many may still come.
+        is_open = maximum is None
+        rounds = minimum if maximum is None else maximum
+        if rounds > _MOST_ROUNDS or (maximum != minimum and tree_lengths(plain)[0] == 0):
+            raise UnsupportedFeatureError(
+                "*?",
+                reason="is a lazy repeat inside a repeat of what may be empty, or of many rounds, which is not "
+                "supported",
+                hint="Write the inner repeat so that it need not be lazy, as in [^x]*x for .*?x.",
+            )
+        after: Tree = EMPTY_STRING
+        if is_open:
+            inner = yield self.eager(body, sequence((loop(plain, 0, None), rest)))
+            after = loop(sequence((stop, inner)) if isinstance(tree, Lazy) else inner, 0, None)
+        for done in range(rounds, 0, -1):
+            again = loop(plain, max(minimum - done, 0), _less(maximum, done))
+            inner = yield self.eager(body, sequence((again, rest)))
+            if done > minimum and isinstance(tree, Lazy):
+                inner = sequence((stop, inner))
+            after = sequence((inner, after))
+            if done > minimum:
+                after = loop(after, 0, 1)
+        return after
 
 
 def _less(maximum: int | None, count: int) -> int | None:
