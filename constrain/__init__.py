@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from constrain.spec import json_schema as json_schema
     from constrain.spec import python_type as python_type
     from constrain.spec import regex as regex
+    from constrain.tags import ToolCall as ToolCall
+    from constrain.tags import ToolOutput as ToolOutput
+    from constrain.tags import ToolTemplate as ToolTemplate
+    from constrain.tags import structural_tag as structural_tag
+    from constrain.tags import tool_calls as tool_calls
     from constrain.tokenizer_index.mask import allocate_token_bitmask as allocate_token_bitmask
     from constrain.tokenizer_index.mask import apply_token_bitmask_inplace as apply_token_bitmask_inplace
     from constrain.tokenizer_index.vocabulary import Vocabulary as Vocabulary
@@ -59,6 +64,9 @@ _HOME = {
     "Spec": "constrain.spec",
     "PartialGeneration": "constrain.generation",
     "SpecError": "constrain.errors",
+    "ToolCall": "constrain.tags",
+    "ToolOutput": "constrain.tags",
+    "ToolTemplate": "constrain.tags",
     "UnsupportedFeatureError": "constrain.errors",
     "Vocabulary": "constrain.tokenizer_index.vocabulary",
     "VocabularyError": "constrain.errors",
@@ -78,6 +86,8 @@ _HOME = {
     "python_type": "constrain.spec",
     "regex": "constrain.spec",
     "stream": "constrain.generation",
+    "structural_tag": "constrain.tags",
+    "tool_calls": "constrain.tags",
 }
 __all__ = sorted(_HOME)
 

@@ -228,7 +228,7 @@ class Spec:
 
         Bytes are drawn one by one among those from which the text can still end in time, letters more
         often than symbols; how long it gets is drawn first, mostly little more than the shortest member.
-        The distribution is neither uniform nor that of any model, but every member of at most
+        Special tokens are written as their names. The distribution is neither uniform nor that of any model, but every member of at most
         ``max_bytes`` bytes can come.
 
         Parameters
@@ -250,7 +250,8 @@ class Spec:
         with self._lock:
             compiled = self._bytes
         if compiled is None:
-            compiled = compile_spec(self, byte_vocabulary(), cache=False, limits=self.limits)
+            vocabulary = byte_vocabulary(self.network.special_tokens)
+            compiled = compile_spec(self, vocabulary, cache=False, limits=self.limits)
             object.__setattr__(self, "_bytes", compiled)
         return sample(compiled, rng, max_bytes)
 

@@ -28,6 +28,8 @@ class CompiledSpec:
     Made by `compile`.
     """
 
+    named_eos: frozenset[int]
+    """End tokens that the spec names as special tokens: they may also come where the output cannot end."""
     is_checked: bool
     """Tokens must be struck from masks because nothing finishes after them (``missing_bytes``)."""
 
@@ -39,6 +41,8 @@ class CompiledSpec:
         self.n_words = (vocabulary.size + 31) // 32
         self.eos_token_ids = frozenset(vocabulary.eos_token_ids)
         self._arena = arena
+        offsets = arena.index.token_offsets
+        self.named_eos = frozenset(t for t in self.eos_token_ids if offsets[t] < offsets[t + 1])
         self._lock = threading.Lock()
         self.is_checked = needs_check(arena, vocabulary, lambda arena: self.budget(arena).costs)
 
@@ -129,7 +133,7 @@ def compile(
     EmptyLanguageError
         No text is in the language.
     VocabularyError
-        The vocabulary cannot write the language: it lacks bytes the language needs.
+        The vocabulary cannot write the language: it lacks bytes or special tokens the language needs.
     LimitExceededError
         A limit was reached; nothing is left behind.
     """
@@ -144,6 +148,6 @@ def compile(
     watch = Watch(limits)
     watch.at_most("positions", spec.network.n_positions, repr(spec))
     watch.at_most("states", spec.network.n_dotted, repr(spec))
-    index = vocabulary.load_index(cache)
+    index = vocabulary.load_index_with(spec.network.special_tokens, cache)
     arena = spec.tables(lambda network: Arena(network, index, limits))
     return CompiledSpec(spec, vocabulary, arena, limits)

@@ -10,6 +10,7 @@ import numpy as np
 from constrain.grammars.source import caret
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.special_tokens import FIRST_BYTE
 
 _MOST_NAMES = 8
 
@@ -161,8 +162,11 @@ def live_characters(arena: Arena, state: int) -> list[str]:
         start = end + 1
     if live[0x80:0xC0].any():
         names.append("the rest of a character")
-    if live[0xC0:].any():
+    has_special = bool(arena.network.special_tokens)
+    if live[0xC0 : FIRST_BYTE if has_special else 256].any():
         names.append("a character outside ASCII")
+    if has_special and live[FIRST_BYTE:].any():
+        names.append("a special token")
     return names
 
 

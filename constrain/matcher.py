@@ -115,6 +115,8 @@ class Matcher:
             return False
         assert self._rows is not None
         address = self._rows.address(index)
+        if remaining >= 1 and self._compiled.named_eos and self.is_accepting():
+            return self._restrict_named_eos(address, index, remaining)
         if remaining < 1:
             row = self._rows.array[index]
             had_any = bool(row.any())
@@ -127,6 +129,16 @@ class Matcher:
                 lambda: self._compiled.budget(self._arena).restrict(self._state, address, remaining)
             )
 
+    def _restrict_named_eos(self, address: int, index: int, remaining: int) -> bool:
+        """Restrict a mask in which end tokens end the output, whatever else the spec takes them for."""
+        assert self._rows is not None
+        row = self._rows.array[index].view(np.uint32)
+        before = row.copy()
+        self._retry(lambda: self._compiled.budget(self._arena).restrict(self._state, address, remaining))
+        for token in self._compiled.named_eos:
+            row[token >> 5] |= np.uint32(1 << (token & 31))
+        return bool((before & ~row).any())
+
     # -------------------------------------------------------------------------------------- moves
 
     def accept_token(self, token_id: int) -> bool:
@@ -136,9 +148,7 @@ class Matcher:
             raise VocabularyError(f"token id {token} is not between 0 and {self._compiled.vocab_size - 1}.")
         if self._terminated:
             return False
-        if token in self._compiled.eos_token_ids:
-            if not self.is_accepting():
-                return False
+        if token in self._compiled.eos_token_ids and self.is_accepting():
             state = self._state
             self._terminated = True
         else:
@@ -316,7 +326,7 @@ class Matcher:
                 states.append(state)
                 if isinstance(step, bytes):
                     state, _ = arena.step_bytes(state, step)
-                elif step not in self._compiled.eos_token_ids:
+                elif step not in self._compiled.eos_token_ids or not arena.is_accepting(state):
                     state = arena.advance(state, step)
         except ArenaFull as again:
             raise LimitExceededError(again.limit, again.value, "one output under this spec") from full

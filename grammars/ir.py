@@ -107,6 +107,23 @@ class Automaton:
     edges: tuple[tuple[int, int, int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """One special token of the vocabulary, never its spelling as text.
+
+    It counts as one character that no text holds, and that `CharacterClass` doesn't have. In a grammar with
+    special tokens, `ByteClass` and `Automaton` must not read the bytes F5 to FF, which stand for them.
+
+    Parameters
+    ----------
+    name : str or int
+        Its name in the vocabulary (``"<|eot_id|>"``), or its id. A token named like this is never read as text
+        by the grammar, even if the vocabulary has text for it.
+    """
+
+    name: str | int
+
+
 Pattern: TypeAlias = (
     Literal
     | CharacterClass
@@ -117,6 +134,7 @@ Pattern: TypeAlias = (
     | Intersection
     | Complement
     | Automaton
+    | SpecialToken
 )
 
 EMPTY_STRING = Literal(b"")

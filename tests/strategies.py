@@ -264,8 +264,9 @@ def lexical_grammars(draw: st.DrawFn) -> ir.Grammar:
         )
         for name in (*names, *blanks)
     )
-    leading, trailing, consecutive = (draw(st.booleans()) for _ in range(3))
-    ignored = ir.Ignored(tuple(range(len(names), len(terminals))), leading, trailing, consecutive)
+    leading, trailing = draw(st.booleans()), draw(st.booleans())
+    most = draw(st.sampled_from([None, None, 0, 1, 2]))
+    ignored = ir.Ignored(tuple(range(len(names), len(terminals))), leading, trailing, most)
     rules = _RULES[: draw(st.integers(1, 3))]
     bodies = _expressions(len(terminals) if draw(st.booleans()) else len(names), rules)
     return ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)

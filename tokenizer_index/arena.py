@@ -25,6 +25,7 @@ from constrain.grammars.limits import Limits
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import native
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.special_tokens import first_virtual_byte
 from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 
 # Work units (about a microsecond each) between two looks at the clock.
@@ -689,6 +690,12 @@ class Arena:
 
     def step_bytes(self, state: int, data: bytes) -> tuple[int, int]:
         """Return (state after ``data`` or -1, number of bytes that could be read)."""
+        if self.network.special_tokens:
+            # Their spelling is not text.
+            end = first_virtual_byte(data)
+            if end >= 0:
+                _, n = self.step_bytes(state, data[:end])
+                return -1, n
         if not data:
             return state, 0
         buffer = np.frombuffer(data, np.uint8)

@@ -10,7 +10,7 @@ Sets of bytes are the bits of integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 
 from constrain.grammars.limits import Watch
@@ -62,10 +62,20 @@ def provably_greedy(
     return proven
 
 
-def following_terminals(rules: Rules, n_terminals: int, watch: Watch) -> dict[int, int]:
-    """Return for each terminal the bits of the terminals that may come right after it by the rules."""
+def following_terminals(
+    rules: Rules, n_terminals: int, marks: Collection[int], watch: Watch
+) -> dict[int, int]:
+    """Return for each terminal the bits of the terminals that may come right after it by the rules.
+
+    Terminals in ``marks`` have no text: what may follow one of them may follow any that it may follow.
+    """
     bits = [1 << t for t in range(n_terminals)]
-    return _Follow(rules, bits, (), False, watch).of(set(rules.terminal_symbol))
+    follow = _Follow(rules, bits, (), False, watch).of(set(rules.terminal_symbol))
+    behind = 0
+    for mark in marks:
+        behind |= follow.get(mark, 0)
+    marked = sum(1 << mark for mark in marks)
+    return {t: found | behind if found & marked else found for t, found in follow.items()}
 
 
 class _Follow:

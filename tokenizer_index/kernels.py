@@ -112,6 +112,7 @@ from constrain.tokenizer_index.layout import (
     GROUPS,
     GROW,
     HAS_FOLLOW,
+    HELD,
     HUGE,
     IGNORED,
     IGNORED_LIST,
@@ -946,7 +947,7 @@ def _fill_plain(h, l, c):
         n, low, high = _gather(h, _get64(pool, i), c, BUF_PLAIN, n, low, high)
         if n < 0:
             return n
-    r = BLOCKED if _header(h, S_BLOCKED) else DEAD
+    r = HELD if _header(h, S_BLOCKED) else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_PLAIN, n)
         if r <= GROW:
@@ -1152,7 +1153,7 @@ def _fill(h, l, c):
                 return r
             _put64(buf, n, positions + f)
             n += 1
-    r = BLOCKED if is_blocked else DEAD
+    r = HELD if is_blocked else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
@@ -1677,11 +1678,27 @@ def _parser_make(h, p, a):
     return p1
 
 
+@_far
+def _is_inside(h, template):
+    """1 if a template's dotted states stand between brackets."""
+    off = _view(h, TP_OFF)
+    pool = _view(h, TP_POOL)
+    rule_of = _view(h, RULE_OF)
+    inside = _view(h, RULE_INSIDE)
+    for i in range(_get64(off, template), _get64(off, template + 1)):
+        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
+            return 1
+    return 0
+
+
 @_kernel
-def _is_blocked(h, t, stamp):
-    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``."""
+def _is_blocked(h, template, t, stamp):
+    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``.
+
+    Between brackets a line break may stand between them.
+    """
     row = _get32(_view(h, BLOCKED_ROW), t)
-    if row < 0:
+    if row < 0 or (_header(h, S_INNER_NEWLINE) >= 0 and _is_inside(h, template) != 0):
         return 0
     mark = _view(h, TERM_MARK)
     blocked = _view(h, BLOCKED)
@@ -1720,8 +1737,10 @@ def _start_lexer(h, p):
         d = _get64(pool, i) >> 32
         for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
             t = _get32(term_symbol, e)
-            if _get64(mark, t) != stamp and t != newline:
+            if _get64(mark, t) != stamp:
                 _put64(mark, t, stamp)
+                if t == newline:
+                    continue
                 for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                     r = _room(h, BUF_LEXER, n + 1)
                     if r < 0:
@@ -1732,8 +1751,10 @@ def _start_lexer(h, p):
     pt_off = _view(h, PT_OFF)
     for k in range(_get64(pt_off, z), _get64(pt_off, z + 1)):
         t = _get64(pt, k) >> 32
-        if _get64(mark, t) != stamp and t != newline:
+        if _get64(mark, t) != stamp:
             _put64(mark, t, stamp)
+            if t == newline:
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:
@@ -1745,7 +1766,7 @@ def _start_lexer(h, p):
         ignored = _view(h, IGNORED_LIST)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
-            if _is_blocked(h, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
+            if _is_blocked(h, z, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
                 continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
@@ -1837,19 +1858,6 @@ def _accept_one(h, t):
         _put32(_view(h, A_ATTR), 2 * a, _get32(_view(h, HAS_FOLLOW), _named_terminal(h, t)))
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
     return a
-
-
-@_far
-def _is_inside(h, template):
-    """1 if a template's dotted states stand between brackets."""
-    off = _view(h, TP_OFF)
-    pool = _view(h, TP_POOL)
-    rule_of = _view(h, RULE_OF)
-    inside = _view(h, RULE_INSIDE)
-    for i in range(_get64(off, template), _get64(off, template + 1)):
-        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
-            return 1
-    return 0
 
 
 @_far

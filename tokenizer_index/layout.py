@@ -14,7 +14,7 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 # ------------------------------------------------------------------------------------------ codes
 
 DEAD, UNFILLED = -1, -2
-BLOCKED = -3
+HELD = -3
 """A lexer's row: nothing is alive, and yet no lexeme ends here: a newline would go on, or ``not_before`` holds."""
 GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 

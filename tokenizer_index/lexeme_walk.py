@@ -17,7 +17,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from constrain.grammars.ir import Terminal
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import (
     AGAIN,
@@ -137,22 +136,22 @@ class LexemeWalk:
 
     Parameters
     ----------
-    terminals : sequence of Terminal
     lexemes : sequence of Lexeme or None
         ``None`` or dead: no text needs the terminal.
+    priority : sequence of int
     greedy : sequence of bool
     watch : Watch
     """
 
     def __init__(
         self,
-        terminals: Sequence[Terminal],
         lexemes: Sequence[Lexeme | None],
+        priority: Sequence[int],
         greedy: Sequence[bool],
         watch: Watch,
     ) -> None:
-        self._terminals = terminals
         self._lexemes = [lexeme if lexeme is not None and lexeme.alive else None for lexeme in lexemes]
+        self._priority = priority
         self._greedy = greedy
         self._watch = watch
         self._may_continue: dict[int, int] = {}
@@ -218,12 +217,12 @@ class LexemeWalk:
 
     def _walk_ends(self, t: int) -> list[int]:
         union = _Loose(map(self._fragment, (t, *self.beside[t])))
-        priority = self._terminals[t].priority
+        priority = self._priority[t]
         found: set[int] = set()
         for positions, goes_on in self._states(union, t):
             ending = union.accepted(positions)
             if t in ending:
-                is_greedy = any(self._greedy[x] and self._terminals[x].priority == priority for x in ending)
+                is_greedy = any(self._greedy[x] and self._priority[x] == priority for x in ending)
                 found.add(goes_on if is_greedy else 0)
         return [mask for mask in found if not any(mask != other and mask & ~other == 0 for other in found)]
 
@@ -274,7 +273,7 @@ class LexemeWalk:
         Each of them really does; there may be more.
         """
         if t not in self._begins:
-            above = [x for x in self.beside[t] if self._terminals[x].priority > self._terminals[t].priority]
+            above = [x for x in self.beside[t] if self._priority[x] > self._priority[t]]
             lexeme = self._lexemes[t]
             if lexeme is None:
                 self._begins[t] = 0

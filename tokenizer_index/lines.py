@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.indentation import between_brackets, check_order, check_terminals, inside_rules
 from constrain.tokenizer_index.lexeme import Lexeme
 from constrain.tokenizer_index.newline import measuring
+from constrain.tokenizer_index.realisable import Marks
 from constrain.tokenizer_index.transition_network import Rules
 
 if TYPE_CHECKING:
@@ -91,14 +93,26 @@ class LineRules:
         self._is_spanning = newline is not None and bool(self._onward & newline.literals[0][1].first)
         check_order(rules, self.indentation, is_spanning=self._is_spanning, pointers=self.grammar.pointers)
 
+    def marks(self, rules: Rules) -> Marks:
+        """Return what is special about terminals and rules, for `realisable`."""
+        return Marks(
+            newline=self.indentation.newline,
+            marks=frozenset((self.indentation.indent, self.indentation.dedent)),
+            inner_newline=self._inner_newline,
+            is_inside=inside_rules(rules, self._inside),
+        )
+
+    def priorities(self, priority: Sequence[int]) -> list[int]:
+        """Return priorities with which a newline comes before all others of its own, and brackets next."""
+        found = [4 * p for p in priority]
+        found[self.indentation.newline] += 2
+        for t in {t for pair in self.indentation.brackets for t in pair}:
+            found[t] += 1
+        return found
+
     def complete(self, network: Network, rules: Rules, lexemes: list[Lexeme | None]) -> Network:
         """Return the network with what lines need."""
         newline = self.indentation.newline
-        priority, greedy = 4 * network.priority, network.greedy.copy()
-        priority[newline] += 2
-        for pair in self.indentation.brackets:
-            priority[list(set(pair))] += 1
-        greedy[newline] = 1
         flags = np.zeros(network.n_positions, np.int32)
         place = int(network.starts[network.start_offsets[newline]]) if lexemes[newline] is not None else 0
         flags[place : place + len(self._flags)] = self._flags
@@ -122,8 +136,6 @@ class LineRules:
         )
         return replace(
             network,
-            priority=priority,
-            greedy=greedy,
             ignored_terminals=ignored[ignored != self._inner_newline],
             # A line that begins with what a newline goes on with can't be read.
             is_lexing_proven=network.is_lexing_proven and not goes_on,

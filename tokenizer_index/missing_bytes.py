@@ -21,6 +21,7 @@ from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.costs import INFINITE, Costs
 from constrain.tokenizer_index.errors import VocabularyError
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.special_tokens import FIRST_BYTE
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _MOST_STATES = 5_000
@@ -31,7 +32,11 @@ def _needed_bytes(network: Network) -> frozenset[int]:
     change = np.zeros(257, np.int64)
     np.add.at(change, network.edge_low, 1)
     np.add.at(change, network.edge_high + 1, -1)
-    return frozenset(np.flatnonzero(np.cumsum(change[:256])).tolist())
+    needed = np.flatnonzero(np.cumsum(change[:256]))
+    if network.special_tokens:
+        # A special token is always spelled by one token.
+        needed = needed[needed < FIRST_BYTE]
+    return frozenset(needed.tolist())
 
 
 def lacking_bytes(network: Network, vocabulary: Vocabulary) -> bytes:

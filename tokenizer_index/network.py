@@ -57,6 +57,7 @@ from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.lines import LineRules, LineTables
 from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
+from constrain.tokenizer_index.special_tokens import BEGIN, named_in
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
@@ -117,6 +118,8 @@ class Network:
         expected whose flag in that row is 0, or where the text may end after it.
     lines : LineTables or None
         Where indentation counts.
+    special_tokens : tuple of str or int
+        Special tokens that the grammar names.
     """
 
     edge_offsets: Int32
@@ -162,6 +165,7 @@ class Network:
     blocked_row: Int32
     blocked: Int32
     lines: LineTables | None = None
+    special_tokens: tuple[str | int, ...] = ()
 
     @property
     def n_positions(self) -> int:
@@ -230,7 +234,7 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         lines.check(rules, newline)
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
     lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
-    network = _assemble(grammar, rules, lexemes, watch)
+    network = _assemble(grammar, rules, lexemes, lines, watch)
     return network if lines is None else lines.complete(network, rules, lexemes)
 
 
@@ -248,7 +252,9 @@ def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
         )
 
 
-def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watch: Watch) -> Network:
+def _assemble(
+    grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], lines: LineRules | None, watch: Watch
+) -> Network:
     n_terminals = len(lexemes)
     fragments: list[Fragment] = []
     owners: list[int] = []
@@ -295,10 +301,16 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
     terminals = grammar.terminals
     greedy = [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)]
     is_lexing_proven = _is_lexing_proven(terminals, lexemes, proven)
+    priority = [terminal.priority for terminal in terminals]
+    marks = None
+    if lines is not None:
+        priority = lines.priorities(priority)
+        greedy[lines.indentation.newline] = True
+        marks = lines.marks(rules)
     found = Realisable(None, {}, {})
-    if not is_lexing_proven:
-        walk = LexemeWalk(terminals, lexemes, greedy, watch)
-        found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch)
+    if not is_lexing_proven or lines is not None:
+        walk = LexemeWalk(lexemes, priority, greedy, watch)
+        found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
         if found.problem is not None and may_nest(rules):
             _refuse_fused(*[terminals[t] for t in found.problem])
     blocked_row = [-1] * n_terminals
@@ -325,12 +337,12 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         rules.is_final,
         rules.rule_of,
         rules.rule_start,
-        [terminal.priority for terminal in terminals],
+        priority,
         greedy,
         is_ignored,
         ignored,
         blocked_row,
-        [bits >> t & 1 for bits in found.blocked.values() for t in range(n_terminals)],
+        [int(bits >> t & 1 or not first[t]) for bits in found.blocked.values() for t in range(n_terminals)],
     )
     owner, end, base, sizes, n_edges = (table.next() for _ in range(5))
     positions = _columns([fragment.positions for fragment in fragments], N_POSITION_COLUMNS)
@@ -378,9 +390,10 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
         is_lexing_proven=is_lexing_proven,
-        is_sound=is_lexing_proven or found.problem is None,
+        is_sound=found.problem is None,
         blocked_row=table.next(),
         blocked=table.next(),
+        special_tokens=_special_tokens(grammar.terminals, lexemes),
     )
 
 
@@ -402,6 +415,16 @@ def _is_lexing_proven(
     if len({terminals[t].priority for t in used}) > 1:
         return False
     return all(proven[t] or not terminals[t].greedy for t in used)
+
+
+def _special_tokens(terminals: tuple[Terminal, ...], lexemes: list[Lexeme | None]) -> tuple[str | int, ...]:
+    patterns = [
+        terminal.pattern
+        for terminal, lexeme in zip(terminals, lexemes, strict=True)
+        if lexeme is not None
+        and any((fragment.first | fragment.inner) >> BEGIN & 1 for _, fragment in lexeme.literals)
+    ]
+    return named_in(patterns) if patterns else ()
 
 
 class _Table:

@@ -47,8 +47,8 @@ class Realisable:
     Parameters
     ----------
     problem : tuple of (int, int) or None
-        A terminal, and one that the rules expect after it though it may not be possible to write it
-        there (the same one: it may not be possible to end a text there). None: the grammar is sound.
+        A terminal behind which no way to the end is known, and one that may not follow it. None: the
+        grammar is sound.
     blocked : dict of int to int
         For some ignored terminals the bits of the terminals that can never follow them. The ignored terminal is
         read only where another one is expected, or where the text may end after it.
@@ -61,7 +61,30 @@ class Realisable:
     separated: dict[int, int]
 
 
-def realisable(rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch) -> Realisable:
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Terminals that indentation makes special.
+
+    Parameters
+    ----------
+    newline : int
+    marks : frozenset of int
+        Terminals without text; they stand behind a newline.
+    inner_newline : int
+        Ignored inside brackets only; -1 if there are none.
+    is_inside : sequence of bool
+        The rules between brackets.
+    """
+
+    newline: int
+    marks: frozenset[int]
+    inner_newline: int
+    is_inside: Sequence[bool]
+
+
+def realisable(
+    rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch, lines: Marks | None = None
+) -> Realisable:
     """Look for ways to finish every text.
 
     Parameters
@@ -71,19 +94,24 @@ def realisable(rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch) -
     ignored : Ignored
         With terminals that match something only.
     watch : Watch
+    lines : Marks or None
+        Where indentation counts.
     """
-    return _Analysis(rules, walk, ignored, watch).result()
+    if lines is None:
+        lines = Marks(-1, frozenset(), -1, [False] * len(rules.rule_start))
+    return _Analysis(rules, walk, ignored, watch, lines).result()
 
 
 class _Analysis:
-    def __init__(self, rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch) -> None:
+    def __init__(self, rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch, lines: Marks) -> None:
         self._rules = rules
         self._walk = walk
         self._ignored = ignored
+        self._outside = [b for b in ignored.terminals if b != lines.inner_newline]
+        self._lines = lines
         self._watch = watch
-        self._symbols = set(rules.terminal_symbol)
+        self._symbols = set(rules.terminal_symbol) - lines.marks
         self._all = sum(1 << t for t in self._symbols)
-        self._follow = following_terminals(rules, len(walk.first), watch)
         # Terminals that begin with the same bytes follow the same ones.
         groups: dict[int, int] = {}
         for u in self._symbols:
@@ -99,39 +127,33 @@ class _Analysis:
             return True
         return bool(begins) and all(begins & ~goes_on for goes_on in self._walk.ends(t))
 
-    def _ignored_after(self, t: int) -> list[int]:
+    def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
-        ignored, begins = self._ignored.terminals, self._walk.begins
-        found = [b for b in ignored if self._may_begin(t, begins(b))]
-        if self._ignored.most is None or self._ignored.most > 1:
-            for b in found:  # grows while it is read
-                found += [c for c in ignored if c not in found and self._may_begin(b, begins(c))]
+        begins = self._walk.begins
+        newest = found = [b for b in ignored if self._may_begin(t, begins(b))]
+        left = len(ignored) if self._ignored.most is None else self._ignored.most
+        while newest and left > 1:
+            left -= 1
+            newest = [
+                c for c in ignored if c not in found and any(self._may_begin(b, begins(c)) for b in newest)
+            ]
+            found = found + newest
         return found
 
-    def _cheap_gap(self, t: int, begins: int) -> bool:
-        walk = self._walk
-        return any(walk.begins(b) & ~walk.may_continue(t) and begins & ~walk.may_continue(b) for b in self._ignored.terminals)
-
-    def _refused(self, t: int, expected: int, *, is_ignored: bool = False) -> tuple[int, int]:
+    def _refused(
+        self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False
+    ) -> tuple[int, int]:
         """Return the bits of ``expected`` that may not follow ``t``, and of those that need a separator."""
         gaps: Sequence[int] | None = None
         refused = separated = 0
         self._watch.step(_PLACE, len(self._groups))
         for begins, members in self._groups.items():
-            if members & expected and not begins & ~self._walk.may_continue(t):
+            if members & expected and not self._may_begin(t, begins):
                 if gaps is None:
-                    pass
-                if self._cheap_gap(t, begins) :
-                    separated |= members & expected
-                    continue
-                if self._may_begin(t, begins):
-                    continue
-                if gaps is None:
-                    gaps = (
-                        self._ignored_after(t)
-                        if not is_ignored or (self._ignored.most is None or self._ignored.most > 1)
-                        else []
-                    )
+                    # The last ignored lexeme that is allowed in a row has none behind it.
+                    most = self._ignored.most
+                    is_possible = most is None or (most > 0 and not is_ignored)
+                    gaps = self._ignored_after(t, ignored) if is_possible else []
                 if any(self._may_begin(b, begins) for b in gaps):
                     separated |= members & expected
                 else:
@@ -147,80 +169,91 @@ class _Analysis:
         """
         if b in self._symbols:
             return 0
-        impossible = 0
-        for u in _members(refused):
-            if not self._may_ever_follow(b, u):
-                impossible |= 1 << u
-        if impossible != refused:
+        if any(self._may_ever_follow(b, u) for u in _members(refused)):
             return 0
-        beside = self._walk.beside[b]
-        if any(x in self._ignored.terminals or impossible >> x & 1 for x in beside):
+        if any(x in self._ignored.terminals or refused >> x & 1 for x in self._walk.beside[b]):
             return 0
-        return impossible
+        return refused
 
     def _may_ever_follow(self, b: int, u: int) -> bool:
-        if not self._walk.never_ends_before(b, self._walk.first[u]):
-            return True
-        if not (self._ignored.most is None or self._ignored.most > 1):
-            return False
-        reached, first = [b], self._walk.first
+        first, reached = self._walk.first, [b]
         for c in reached:  # grows while it is read
             if not self._walk.never_ends_before(c, first[u]):
                 return True
-            for x in self._ignored.terminals:
-                if x not in reached and not self._walk.never_ends_before(c, first[x]):
-                    reached.append(x)
+            if self._ignored.most != 1:
+                reached += [
+                    x
+                    for x in self._outside
+                    if x not in reached and not self._walk.never_ends_before(c, first[x])
+                ]
         return False
 
     # ------------------------------------------------------------------------------ the grammar
 
     def result(self) -> Realisable:
         """Return what was found."""
-        refused: dict[int, int] = {}
+        follow = following_terminals(self._rules, len(self._walk.first), self._lines.marks, self._watch)
+        inside = self._ignored.terminals if len(self._outside) < len(self._ignored.terminals) else None
+        refused: dict[int, tuple[int, int]] = {}
         separated: dict[int, int] = {}
         for t in self._symbols:
-            refused[t], separated[t] = self._refused(t, self._follow[t])
+            out, separated[t] = self._refused(t, follow[t], self._outside)
+            refused[t] = out, out if inside is None else self._refused(t, follow[t], inside)[0]
         blocked: dict[int, int] = {}
-        after_ignored: dict[int, int] = {}
+        after_ignored: dict[int, tuple[int, int]] = {}
         for b in self._ignored.terminals:
-            found, _ = self._refused(b, self._all, is_ignored=True)
-            if found:
-                impossible = self._blocked(b, found)
-                if impossible:
-                    blocked[b] = impossible
-                else:
-                    after_ignored[b] = found
+            out, _ = self._refused(b, self._all, self._outside, is_ignored=True)
+            within = out if inside is None else self._refused(b, self._all, inside, is_ignored=True)[0]
+            if b == self._lines.inner_newline:
+                out = 0
+            elif out and self._blocked(b, out):
+                blocked[b], out = out, 0
+                if inside is None:
+                    within = 0
+            if out or within:
+                after_ignored[b] = out, within
         hidden = self._groups.get(0, 0)
-        if not (hidden or after_ignored or any(refused.values())):
+        if not (hidden or after_ignored or any(map(any, refused.values()))):
             return Realisable(None, blocked, separated)
-        places = _Places(self._rules, refused, after_ignored, hidden, self._ignored, self._watch)
+        places = _Places(self._rules, refused, after_ignored, hidden, self._ignored, self._lines, self._watch)
         return Realisable(places.problem(), blocked, separated)
 
 
 class _Places:
     """Dotted states with the kind of the last terminal.
 
-    Kind 0 is the beginning of the text; kinds of ignored terminals are apart from all others.
+    What may not follow a terminal is a pair: outside and inside brackets. Kind 0 is the beginning of the
+    text; kinds of ignored terminals and of the newline are apart from all others.
     """
 
     def __init__(
         self,
         rules: Rules,
-        refused: dict[int, int],
-        after_ignored: dict[int, int],
+        refused: dict[int, tuple[int, int]],
+        after_ignored: dict[int, tuple[int, int]],
         hidden: int,
         ignored: Ignored,
+        lines: Marks,
         watch: Watch,
     ) -> None:
         self._rules = rules
         self._ignored = ignored
+        self._lines = lines
         self._watch = watch
-        numbers: dict[tuple[bool, int], int] = {(True, 0): 0}
-        self._kind = {t: numbers.setdefault((False, r), len(numbers)) for t, r in refused.items()}
-        self._ignored_kind = {
-            b: numbers.setdefault((True, r), len(numbers)) for b, r in after_ignored.items()
+        numbers: dict[tuple[str, tuple[int, int]], int] = {("start", (0, 0)): 0}
+
+        def number(group: str, row: tuple[int, int]) -> int:
+            return numbers.setdefault((group, row), len(numbers))
+
+        self._kind = {
+            t: number("newline" if t == lines.newline else "symbol", row) for t, row in refused.items()
         }
-        self._refused = [r | hidden for _, r in numbers]
+        self._ignored_kind = {b: number("ignored", row) for b, row in after_ignored.items()}
+        self._newline_kind = self._kind.get(lines.newline, -1)
+        self._refused = [(out | hidden, within | hidden) for _, (out, within) in numbers]
+        # The first dotted state of a rule is where its callers are.
+        starts = set(rules.rule_start)
+        self._inside = [d not in starts and lines.is_inside[r] for d, r in enumerate(rules.rule_of)]
         self._n = len(rules.rule_of)
         self._ends = [0] * (self._n * len(numbers))
         self._fill()
@@ -241,18 +274,22 @@ class _Places:
 
     def _ends_of(self, k: int, d: int) -> int:
         rules, n, ends = self._rules, self._n, self._ends
+        refused = self._refused[k][self._inside[d]]
         found = 1 << k if rules.is_final[d] else 0
         for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
-            u = rules.terminal_symbol[e]
-            if not self._refused[k] >> u & 1:
-                found |= ends[self._kind[u] * n + rules.terminal_target[e]]
+            u, target = rules.terminal_symbol[e], rules.terminal_target[e]
+            if u in self._lines.marks:
+                if k == self._newline_kind:
+                    found |= ends[k * n + target]
+            elif not refused >> u & 1:
+                found |= ends[self._kind[u] * n + target]
         for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
             for last in _members(ends[k * n + rules.rule_start[rules.rule_symbol[e]]]):
                 found |= ends[last * n + rules.rule_target[e]]
         return found
 
     def problem(self) -> tuple[int, int] | None:
-        """Return a terminal behind which no way to the end is known, and one expected there."""
+        """Return a terminal behind which no way to the end is known, and one that may not follow it."""
         rules, n, ends = self._rules, self._n, self._ends
         every = (1 << len(self._refused)) - 1
         if not self._ignored.trailing:
@@ -271,14 +308,18 @@ class _Places:
             for d in dots[rule]:
                 self._watch.step(_PLACE)
                 for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
-                    u, target = rules.terminal_symbol[e], rules.terminal_target[e]
-                    if not ends[self._kind[u] * n + target] & wanted:
-                        return self._named(u, self._kind[u])
+                    u = rules.terminal_symbol[e]
+                    kind = self._newline_kind if u in self._lines.marks else self._kind[u]
+                    if not ends[kind * n + rules.terminal_target[e]] & wanted:
+                        return self._named(u, kind, d)
                 # What a rule begins with need not go on; who calls it must.
-                if d != rules.rule_start[rule] or (d == start and self._ignored.leading):
+                if (d != rules.rule_start[rule] or (d == start and self._ignored.leading)) and self._goes_on(
+                    d, goes_on
+                ):
                     for b, k in self._ignored_kind.items():
-                        if self._goes_on(d, goes_on) and not ends[k * n + d] & wanted:
-                            return self._named(b, k)
+                        is_read = b != self._lines.inner_newline or self._inside[d]
+                        if is_read and self._refused[k][self._inside[d]] and not ends[k * n + d] & wanted:
+                            return self._named(b, k, d)
                 for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                     called, target = rules.rule_symbol[e], rules.rule_target[e]
                     inner = 0
@@ -302,13 +343,14 @@ class _Places:
             or (rules.is_final[d] and after_rule)
         )
 
-    def _named(self, t: int, kind: int) -> tuple[int, int]:
+    def _named(self, t: int, kind: int, d: int) -> tuple[int, int]:
         """Return ``t`` and a terminal that may not follow it; ``t`` twice where something farther is to blame."""
-        return t, next(_members(self._refused[kind]), t)
+        refused = self._refused[kind][self._inside[d]] or self._refused[kind][0]
+        return t, next(_members(refused), t)
 
     def _first_problem(self) -> tuple[int, int]:
         every = {**self._ignored_kind, **self._kind}
-        return next((self._named(t, k) for t, k in every.items() if self._refused[k]), (0, 0))
+        return next((self._named(t, k, 0) for t, k in every.items() if any(self._refused[k])), (0, 0))
 
 
 def may_nest(rules: Rules) -> bool:

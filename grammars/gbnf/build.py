@@ -42,6 +42,7 @@ _DEFINITION = re.compile(r"[A-Za-z_][\w.-]*[ \t]*::=")
 # A rule is read in place where its copies together have no more positions than this, or each so few.
 _COPIED_POSITIONS = 8_000
 _FEW_POSITIONS = 8
+_TOKEN_POSITIONS = 32
 _SHOWN = 40
 _SMALL_NODES = 64
 
@@ -280,7 +281,8 @@ class _Builder:
             shown = _short(self.source[tree.offset : tree.end])
             return _Part(character_class(tree.ranges), None, shown, size, size)
         if isinstance(tree, Token):
-            raise SpecError("Special tokens.", source=self.source, offset=tree.offset)
+            shown = self.source[tree.offset : tree.end]
+            return _Part(ir.SpecialToken(tree.name), None, _short(shown), _TOKEN_POSITIONS, _TOKEN_POSITIONS)
         if isinstance(tree, Name):
             return self.parts[tree.name]
         if isinstance(tree, Repeat):

@@ -57,6 +57,7 @@ class Token(NamedTuple):
     """One special token: its name, or its id."""
 
     offset: int
+    end: int
     name: str | int
 
 
@@ -258,10 +259,10 @@ class _Reader:
             self.error("A token is expected here.", at, "Write <[1000]> for an id, <think> for a name.")
         self.at = found.end()
         if found[1] is None:
-            return Token(at, found[0])
+            return Token(at, self.at, found[0])
         if len(found[1]) > _MOST_DIGITS:
             self.error("This token id is too large.", at)
-        return Token(at, int(found[1]))
+        return Token(at, self.at, int(found[1]))
 
     def repeat(self, group: _Group) -> None:
         """Apply what stands here to the symbol before it."""

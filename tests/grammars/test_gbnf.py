@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import constrain
 from constrain.base_spec import Spec
 from constrain.errors import ConstrainError, EmptyLanguageError, LimitExceededError, SpecError
 from constrain.grammars.gbnf.build import gbnf_grammar, looks_like_gbnf
 from constrain.grammars.limits import Limits, Watch
+from constrain.tokenizer_index.vocabulary import Vocabulary
 
 LONGEST = 4
 ALPHABET = "ab"
@@ -207,6 +209,26 @@ def test_notation(text: str, right: list[str], wrong: list[str]) -> None:
     spec = gbnf(text)
     assert [spec.matches(t) for t in right] == [True] * len(right)
     assert [t for t in wrong if spec.matches(t)] == []
+
+
+def test_special_tokens() -> None:
+    text = 'root ::= <think> [a-z]* </think> answer <[258]>?\nanswer ::= "<think>"'
+    spec = gbnf(text)
+    assert sorted(map(str, spec.network.special_tokens)) == ["258", "</think>", "<think>"]
+    tokens = [bytes([byte]) for byte in range(256)]
+    vocabulary = Vocabulary.from_tokens(
+        [*tokens, None, None, None, None],
+        eos_token_ids=259,
+        special_tokens={"<think>": 256, "</think>": 257},
+    )
+    matcher = constrain.compile(spec, vocabulary, cache=False).matcher()
+    assert not matcher.accept_string("<think>")
+    assert matcher.accept_token(256)
+    assert matcher.accept_string("so")
+    assert matcher.accept_token(257)
+    assert matcher.accept_string("<think>")
+    assert matcher.is_accepting()
+    assert matcher.accept_token(258)
 
 
 def test_another_start() -> None:

@@ -15,8 +15,8 @@ from constrain.grammars import ir
 from tests.reference import patterns
 
 Beginning: TypeAlias = tuple[int, ...]
-# A beginning of a sentence, and what was read last: "nothing", a "lexeme" or "ignored" text.
-Place: TypeAlias = frozenset[tuple[Beginning, str]]
+# A beginning of a sentence, and how many ignored lexemes were read since its last terminal; -1: nothing was read.
+Place: TypeAlias = frozenset[tuple[Beginning, int]]
 
 
 class Lexings:
@@ -40,19 +40,19 @@ class Lexings:
 
     def accepts(self, text: bytes) -> bool:
         """Is ``text`` a whole text?"""
-        return self._accepts(text, frozenset({((), "nothing")}))
+        return self._accepts(text, frozenset({((), -1)}))
 
     def _next(self, beginning: Beginning) -> set[int]:
         n = len(beginning)
         return {s[n] for s in self.sentences if s[:n] == beginning and len(s) > n}
 
     def _may_end(self, place: Place) -> bool:
-        return any(b in self.sentences and (last != "ignored" or self.ignored.trailing) for b, last in place)
+        return any(b in self.sentences and (n <= 0 or self.ignored.trailing) for b, n in place)
 
-    def _may_ignore(self, beginning: Beginning, last: str) -> bool:
-        if last == "nothing" and not self.ignored.leading:
+    def _may_ignore(self, beginning: Beginning, n_ignored: int) -> bool:
+        if n_ignored < 0 and not self.ignored.leading:
             return False
-        if last == "ignored" and not self.ignored.consecutive:
+        if self.ignored.most is not None and max(0, n_ignored) >= self.ignored.most:
             return False
         return bool(self._next(beginning)) or (self.ignored.trailing and beginning in self.sentences)
 
@@ -60,9 +60,9 @@ class Lexings:
         if not text:
             return self._may_end(place)
         expected = set[int]()
-        for beginning, last in place:
+        for beginning, n_ignored in place:
             expected |= self._next(beginning)
-            if self._may_ignore(beginning, last):
+            if self._may_ignore(beginning, n_ignored):
                 expected |= set(self.ignored.terminals)
         for n in range(1, len(text) + 1):
             matched = {t for t in expected if self._matched(t, text[:n])}
@@ -73,11 +73,11 @@ class Lexings:
             goes_on = n < len(text) and any(self._begun(t, text[: n + 1]) for t in expected)
             if goes_on and any(self.terminals[t].greedy for t in read):
                 continue
-            after: set[tuple[Beginning, str]] = set()
-            for beginning, last in place:
-                after |= {((*beginning, t), "lexeme") for t in read & self._next(beginning)}
-                if read & set(self.ignored.terminals) and self._may_ignore(beginning, last):
-                    after.add((beginning, "ignored"))
+            after: set[tuple[Beginning, int]] = set()
+            for beginning, n_ignored in place:
+                after |= {((*beginning, t), 0) for t in read & self._next(beginning)}
+                if read & set(self.ignored.terminals) and self._may_ignore(beginning, n_ignored):
+                    after.add((beginning, max(0, n_ignored) + 1))
             if self._accepts(text[n:], frozenset(after)):
                 return True
         return False

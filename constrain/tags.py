@@ -1,0 +1,196 @@
+"""The constructors of specs with tagged regions: `structural_tag`, `tool_calls`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from constrain.base_spec import Spec, shortened
+from constrain.errors import SpecError
+from constrain.grammars.ir import Grammar
+from constrain.grammars.json_schema.build import schema_grammar
+from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
+from constrain.grammars.limits import Limits, Watch
+from constrain.grammars.tags.build import tagged_grammar
+from constrain.grammars.tags.formats import Embedded
+from constrain.grammars.tags.read import read_structural_tag
+from constrain.tool_output import ToolCall, ToolOutput, read_output
+from constrain.tool_templates import ToolTemplate, template_of
+from constrain.tools import Tool, chosen, read_tools
+
+__all__ = ["ToolCall", "ToolOutput", "ToolTemplate", "structural_tag", "tool_calls"]
+
+_REASONING = ("none", "optional", "required", "open")
+_MOST_SCHEMAS = 4096
+_schemas: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
+_lock = threading.Lock()
+
+
+def structural_tag(
+    tag: Any,
+    *,
+    whitespace: str = "flexible",
+    unsupported: str = "raise",
+    max_whitespace: int = 64,
+    limits: Limits | None = None,
+) -> Spec:
+    """Return the spec of free text with tagged regions, as servers take it in ``response_format``.
+
+    Parameters
+    ----------
+    tag : dict or str
+        ``{"type": "structural_tag", "format": {...}}``, the older ``{"type": "structural_tag",
+        "structures": [...], "triggers": [...]}``, an element (``{"type": "triggered_tags", ...}``) alone, or
+        the JSON text of any of these. See ``docs/tool_calls.md``.
+    whitespace, unsupported, max_whitespace
+        For the JSON Schemas in it, as in `json_schema`.
+    limits : Limits
+        Upper limits on reading it.
+
+    Raises
+    ------
+    SpecError
+        It is malformed, with the place as a JSON pointer.
+    UnsupportedFeatureError
+        It asks for what cannot be enforced.
+    EmptyLanguageError
+        No text is in it.
+    LimitExceededError
+        It is too large.
+    """
+    given = {"whitespace": whitespace, "unsupported": unsupported, "max_whitespace": max_whitespace}
+    options = SchemaOptions(**given)  # type: ignore[arg-type]
+    watch = Watch(limits or Limits())
+
+    def read_grammar(text: str) -> Grammar:
+        from constrain.grammar_spec import grammar
+
+        return grammar(text, limits=watch.limits).grammar
+
+    output = read_structural_tag(tag, options, read_grammar, watch=watch)
+    text = tag if isinstance(tag, str) else json.dumps(tag, ensure_ascii=False)
+    default = SchemaOptions()
+    return Spec(
+        "structural_tag",
+        text,
+        tagged_grammar(output, watch=watch),
+        options=tuple((name, value) for name, value in given.items() if value != getattr(default, name)),
+        source={"tag": text, "options": given},
+        shown=shortened(text),
+        watch=watch,
+    )
+
+
+def tool_calls(
+    tools: Iterable[Any],
+    *,
+    template: str | ToolTemplate = "hermes",
+    tool_choice: Any = "auto",
+    parallel: bool = True,
+    text: bool | None = None,
+    reasoning: str = "none",
+    whitespace: str = "flexible",
+    unsupported: str = "raise",
+    limits: Limits | None = None,
+) -> Spec:
+    """Return the spec of a model's answer that may call tools. ``parse`` gives a `ToolOutput`.
+
+    Parameters
+    ----------
+    tools : iterable
+        OpenAI's dicts (``{"type": "function", "function": {"name", "parameters"}}``, or the inner part alone),
+        Python functions, pydantic models.
+    template : str or ToolTemplate
+        How the model writes calls: ``"hermes"``, ``"qwen"``, ``"llama_function"``, ``"llama_json"``,
+        ``"mistral"``, ``"mistral_args"``, ``"deepseek"``, ``"harmony"``.
+    tool_choice : str or dict
+        ``"auto"``, ``"none"``, ``"required"``, the name of a tool, or OpenAI's dict that names one.
+    parallel : bool
+        May several calls be made?
+    text : bool or None
+        May free text stand outside calls? ``None``: unless a call is required.
+    reasoning : {"none", "optional", "required", "open"}
+        A reasoning section first; ``"open"``: the prompt has begun it already.
+    whitespace, unsupported
+        For the arguments, as in `json_schema`.
+    limits : Limits
+        Upper limits on reading the tools.
+
+    Raises
+    ------
+    SpecError
+        A tool or a schema is malformed, or an option has a value it cannot have.
+    UnsupportedFeatureError
+        A schema asks for what cannot be enforced.
+    EmptyLanguageError
+        A tool can never be called.
+    LimitExceededError
+        The tools are too large.
+    """
+    if reasoning not in _REASONING:
+        raise SpecError(f"reasoning={reasoning!r}: expected one of {', '.join(map(repr, _REASONING))}.")
+    for name, value in (("parallel", parallel), ("text", text)):
+        if not isinstance(value, bool) and not (name == "text" and value is None):
+            raise SpecError(f"{name}={value!r}: expected True or False.")
+    form = template_of(template)
+    read = read_tools(tools)
+    options = SchemaOptions(whitespace=whitespace, unsupported=unsupported)
+    watch = Watch(limits or Limits())
+    callable_tools, required = chosen(read, tool_choice)
+    schemas = [arguments_grammar(tool, options, watch) for tool in callable_tools]
+    calls = [
+        form.call(tool.name, Embedded(schema.grammar))
+        for tool, schema in zip(callable_tools, schemas, strict=True)
+    ]
+    output = form.output(
+        calls,
+        required=required,
+        parallel=parallel,
+        text=not required if text is None else text,
+        reasoning=reasoning,
+    )
+    parsers = {tool.name: tool.parse for tool in callable_tools}
+    ignored = tuple(
+        f"{tool.name}: {pointer}"
+        for tool, schema in zip(callable_tools, schemas, strict=True)
+        for pointer in schema.ignored
+    )
+    key = (
+        tuple((tool.name, tool.text, tool.parse) for tool in callable_tools),
+        form,
+        (required, parallel, text, reasoning, whitespace, unsupported),
+    )
+    names = ", ".join(tool.name for tool in callable_tools[:4]) + (", …" if len(callable_tools) > 4 else "")
+    return Spec(
+        "tool_calls",
+        key,
+        tagged_grammar(output, watch=watch),
+        parse=lambda answer: read_output(answer, form, parsers, reasoning),
+        ignored=ignored,
+        shown=shortened(f"[{names}]"),
+        watch=watch,
+    )
+
+
+def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
+    """Return the grammar of a tool's arguments; those read last are kept by the text of their schema."""
+    key = tool.text, options
+    with _lock:
+        found = _schemas.get(key)
+        if found is not None:
+            _schemas.move_to_end(key)
+            return found
+    try:
+        found = schema_grammar(tool.schema, options, watch=watch)
+    except SpecError as error:
+        if error.pointer is None or error.pointer.startswith("#"):
+            error.pointer = f"{tool.name}: {error.pointer or '#'}"
+        raise
+    with _lock:
+        _schemas[key] = found
+        while len(_schemas) > _MOST_SCHEMAS:
+            _schemas.popitem(last=False)
+    return found
