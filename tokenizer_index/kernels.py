@@ -113,7 +113,6 @@ from constrain.tokenizer_index.layout import (
     GROUPS,
     GROW,
     HAS_FOLLOW,
-    HELD,
     HUGE,
     IGNORED,
     IGNORED_LIST,
@@ -948,7 +947,7 @@ def _fill_plain(h, l, c):
         n, low, high = _gather(h, _get64(pool, i), c, BUF_PLAIN, n, low, high)
         if n < 0:
             return n
-    r = HELD if _header(h, S_BLOCKED) else DEAD
+    r = BLOCKED if _header(h, S_BLOCKED) else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_PLAIN, n)
         if r <= GROW:
@@ -1154,7 +1153,7 @@ def _fill(h, l, c):
                 return r
             _put64(buf, n, positions + f)
             n += 1
-    r = HELD if is_blocked else DEAD
+    r = BLOCKED if is_blocked else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:

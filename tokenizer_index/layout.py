@@ -14,8 +14,8 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 # ------------------------------------------------------------------------------------------ codes
 
 DEAD, UNFILLED = -1, -2
-HELD = -3
-"""A lexer's row: nothing is alive, and yet no lexeme ends here: a newline would go on, or ``not_before`` holds."""
+BLOCKED = -3
+"""A lexer's row: nothing is alive, but no lexeme ends here either: a newline would go on, or a byte may not follow."""
 GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 
 LOW32 = 0xFFFFFFFF

@@ -41,7 +41,9 @@ def csv_oracle() -> Oracle:
     """Python's `csv` in strict mode, with the RFC's rule that quotes stand in quoted fields only."""
 
     def accepts(text: str) -> bool:
-        if re.search(r"\r(?!\n)", re.sub(r'"[^"]*"', "", text)) or re.search(r"[\0-\x08\x0b\x0c\x0e-\x1f]", text):
+        if re.search(r"\r(?!\n)", re.sub(r'"[^"]*"', "", text)) or re.search(
+            r"[\0-\x08\x0b\x0c\x0e-\x1f]", text
+        ):
             return False
         lines = io.StringIO(text, newline="")
         try:
@@ -125,7 +127,10 @@ def xml_oracle() -> Oracle:
     """Expat; what depends on names in several places is no matter of the grammar."""
     codes = expat.errors.codes
     # Expat takes any number of version, and encodings that aren't the text's.
-    odd = re.compile(r"""<\?xml\s+version\s*=\s*(['"])((?!1\.[0-9]+\1)|1\.[0-9]+\1\s+encoding\s*=\s*(?!(['"])utf-8\3))""", re.I)
+    odd = re.compile(
+        r"""<\?xml\s+version\s*=\s*(['"])((?!1\.[0-9]+\1)|1\.[0-9]+\1\s+encoding\s*=\s*(?!(['"])utf-8\3))""",
+        re.I,
+    )
     names = {
         codes[message]
         for message in (expat.errors.XML_ERROR_TAG_MISMATCH, expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE)
@@ -158,7 +163,11 @@ def smiles_oracle() -> Oracle:
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             molecule = chem.MolFromSmiles(text, options)
-        if molecule is None and "ring closure" in said.getvalue().lower() or "unclosed ring" in said.getvalue():
+        if (
+            molecule is None
+            and "ring closure" in said.getvalue().lower()
+            or "unclosed ring" in said.getvalue()
+        ):
             return None
         return molecule is not None
 
