@@ -235,10 +235,12 @@ class _Builder:
             if not any(conditions for _, _, conditions in looking):
                 continue
             beside = neighbours(grammar, self.watch, after=after)
-            characters = {beside_t.terminals: NONE for beside_t in beside}
-            for others in characters:
+            characters: dict[frozenset[int], ir.Ranges] = {}
+            for others in {each.terminals for each in beside}:
+                found = NONE
                 for edge in {self.edge(grammar.terminals[other], other, not after) for other in others}:
-                    characters[others] = union(characters[others], edge)
+                    found = union(found, edge)
+                characters[others] = found
             for t, lexeme, conditions in looking:
                 outer = characters[beside[t].terminals]
                 if after and is_longest:

@@ -129,7 +129,7 @@ def xml_oracle() -> Oracle:
     # Expat takes any number of version, and encodings that aren't the text's.
     odd = re.compile(
         r"""<\?xml\s+version\s*=\s*(['"])((?!1\.[0-9]+\1)|1\.[0-9]+\1\s+encoding\s*=\s*(?!(['"])utf-8\3))""",
-        re.I,
+        re.IGNORECASE,
     )
     names = {
         codes[message]
@@ -164,10 +164,8 @@ def smiles_oracle() -> Oracle:
         with contextlib.redirect_stderr(said):
             molecule = chem.MolFromSmiles(text, options)
         if (
-            molecule is None
-            and "ring closure" in said.getvalue().lower()
-            or "unclosed ring" in said.getvalue()
-        ):
+            molecule is None and "ring closure" in said.getvalue().lower()
+        ) or "unclosed ring" in said.getvalue():
             return None
         return molecule is not None
 
@@ -184,11 +182,13 @@ def pddl_oracle() -> Oracle:
     lark = pytest.importorskip("lark")
     parsers = domain.DomainParser(), problem.ProblemParser()
     unknown = re.compile(
-        r"[A-Z]|:(durative-action|constraints|preferences|length)|preference|is-violated|total-time|either|\(at \d|-\d|assign"
+        r"[A-Z]|:(durative-action|constraints|preferences|length)|preference|is-violated|total-time|either|\(at \d|-\d|assign|\)\s*-(?!\s*number\b)"
     )
 
     # Their keywords may run into the next word.
-    fused = re.compile(r"\b(define|domain|problem|metric|minimize|maximize|number)(?=[\w-])|\?\s|\d[a-z]")
+    fused = re.compile(
+        r"\b(define|domain|problem|action|metric|minimize|maximize|number)(?=[\w-])|\?\s|\d[a-z]"
+    )
 
     def accepts(text: str) -> bool | None:
         if fused.search(text):
@@ -197,7 +197,7 @@ def pddl_oracle() -> Oracle:
             parsers["problem" in text](text)
         except lark.UnexpectedInput:
             return None if unknown.search(re.sub(";.*", "", text)) else False
-        except Exception:  # Its checks of meaning raise anything.
+        except Exception:  # noqa: BLE001 (its checks of meaning raise anything)
             return None
         return True
 
