@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from constrain.annotations import InGrammar as InGrammar
     from constrain.compiled import CompiledSpec as CompiledSpec
     from constrain.compiled import Matcher as Matcher
     from constrain.compiled import MinTokens as MinTokens
@@ -56,6 +57,7 @@ _HOME = {
     "EmptyLanguageError": "constrain.errors",
     "Explanation": "constrain.spec",
     "Generation": "constrain.generation",
+    "InGrammar": "constrain.annotations",
     "LimitExceededError": "constrain.errors",
     "Limits": "constrain.grammars.limits",
     "Matcher": "constrain.compiled",

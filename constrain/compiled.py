@@ -7,6 +7,7 @@ are made when they are first needed and then kept, within limits. See ``docs/arc
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from constrain import artefact
@@ -61,6 +62,34 @@ class CompiledSpec:
             if self._arena is full:
                 self._arena = Arena(full.network, full.index, self.limits, options=full.options)
             return self._arena
+
+    def written_out(self, arena: Arena, state: int, *, everything: bool = False) -> Arena:
+        """Return the arena to go on in from a state: this one, or one with more parts written out."""
+        return arena
+
+    def with_names(self, text: bytes, token_ids: Sequence[int]) -> bytes:
+        """Return an output's text with the special tokens that the spec names under their names.
+
+        Parameters
+        ----------
+        text : bytes
+            What the output began with, and the text of its tokens; special tokens have none.
+        token_ids : sequence of int
+        """
+        named = self.spec.network.special_tokens
+        if not named:
+            return text
+        name_of = {self.vocabulary.special_tokens.get(name): name for name in named if isinstance(name, str)}
+        pieces = [self.vocabulary.token_bytes(token_id) or b"" for token_id in token_ids]
+        plain = b"".join(pieces)
+        before = text[: len(text) - len(plain)]
+        if before + plain != text:
+            # The text was cut.
+            return text
+        for i, token_id in enumerate(token_ids):
+            if token_id in name_of and not (token_id in self.eos_token_ids and i + 1 == len(token_ids)):
+                pieces[i] = str(name_of[token_id]).encode()
+        return before + b"".join(pieces)
 
     def budget(self, arena: Arena) -> Budget:
         """Return the completion costs of an arena's states; the arena keeps them."""
@@ -145,6 +174,9 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyError(f"compile() got a {type(vocabulary).__name__}; expected a Vocabulary.")
     limits = limits or Limits()
+    lazily = spec.compile_lazily(vocabulary, cache, limits)
+    if lazily is not None:
+        return lazily
     watch = Watch(limits)
     watch.at_most("positions", spec.network.n_positions, repr(spec))
     watch.at_most("states", spec.network.n_dotted, repr(spec))

@@ -51,7 +51,8 @@ def grammar(
         before and after them, but not inside.
     max_ignored : int or None
         For Lark. So many lexemes of ``%ignore`` may follow one another, and a blank may be repeated so often in each;
-        ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+        ``None``: any number. The number of lexemes has no bound with ``lexing="any"``, where indentation
+        counts, and where a comment goes on to the end of its line.
     indentation : mapping or None
         For Lark. Which terminals stand for indentation, as in Python: ``{"newline": "_NEWLINE", "indent":
         "_INDENT", "dedent": "_DEDENT", "brackets": [("(", ")")], "tab": 8}``. The blanks after the last line break

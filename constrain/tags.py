@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
 from constrain.base_spec import Spec, shortened
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
-from constrain.grammars.json_schema.build import schema_grammar
-from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
+from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
-from constrain.grammars.tags.formats import Embedded
 from constrain.grammars.tags.read import read_structural_tag
-from constrain.tool_output import ToolCall, ToolOutput, read_output
+from constrain.tool_output import ToolCall, ToolOutput
+from constrain.tool_spec import Frame, ToolSpec, arguments_grammar
 from constrain.tool_templates import ToolTemplate, template_of
-from constrain.tools import Tool, chosen, read_tools
+from constrain.tools import chosen, read_tools
 
 __all__ = ["ToolCall", "ToolOutput", "ToolTemplate", "structural_tag", "tool_calls"]
 
 _REASONING = ("none", "optional", "required", "open")
-_MOST_SCHEMAS = 4096
-_schemas: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
-_lock = threading.Lock()
 
 
 def structural_tag(
@@ -95,7 +89,7 @@ def tool_calls(
     whitespace: str = "flexible",
     unsupported: str = "raise",
     limits: Limits | None = None,
-) -> Spec:
+) -> ToolSpec:
     """Return the spec of a model's answer that may call tools. ``parse`` gives a `ToolOutput`.
 
     Parameters
@@ -140,57 +134,6 @@ def tool_calls(
     options = SchemaOptions(whitespace=whitespace, unsupported=unsupported)
     watch = Watch(limits or Limits())
     callable_tools, required = chosen(read, tool_choice)
-    schemas = [arguments_grammar(tool, options, watch) for tool in callable_tools]
-    calls = [
-        form.call(tool.name, Embedded(schema.grammar))
-        for tool, schema in zip(callable_tools, schemas, strict=True)
-    ]
-    output = form.output(
-        calls,
-        required=required,
-        parallel=parallel,
-        text=not required if text is None else text,
-        reasoning=reasoning,
-    )
-    parsers = {tool.name: tool.parse for tool in callable_tools}
-    ignored = tuple(
-        f"{tool.name}: {pointer}"
-        for tool, schema in zip(callable_tools, schemas, strict=True)
-        for pointer in schema.ignored
-    )
-    key = (
-        tuple((tool.name, tool.text, tool.parse) for tool in callable_tools),
-        form,
-        (required, parallel, text, reasoning, whitespace, unsupported),
-    )
-    names = ", ".join(tool.name for tool in callable_tools[:4]) + (", …" if len(callable_tools) > 4 else "")
-    return Spec(
-        "tool_calls",
-        key,
-        tagged_grammar(output, watch=watch),
-        parse=lambda answer: read_output(answer, form, parsers, reasoning),
-        ignored=ignored,
-        shown=shortened(f"[{names}]"),
-        watch=watch,
-    )
-
-
-def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
-    """Return the grammar of a tool's arguments; those read last are kept by the text of their schema."""
-    key = tool.text, options
-    with _lock:
-        found = _schemas.get(key)
-        if found is not None:
-            _schemas.move_to_end(key)
-            return found
-    try:
-        found = schema_grammar(tool.schema, options, watch=watch)
-    except SpecError as error:
-        if error.pointer is None or error.pointer.startswith("#"):
-            error.pointer = f"{tool.name}: {error.pointer or '#'}"
-        raise
-    with _lock:
-        _schemas[key] = found
-        while len(_schemas) > _MOST_SCHEMAS:
-            _schemas.popitem(last=False)
-    return found
+    frame = Frame(form, required, parallel, not required if text is None else text, reasoning)
+    schemas = {tool.name: arguments_grammar(tool, options, watch) for tool in callable_tools}
+    return ToolSpec({tool.name: tool for tool in callable_tools}, schemas, frame, options, watch.limits)

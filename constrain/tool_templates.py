@@ -69,21 +69,31 @@ class ToolTemplate:
     next_section: Marks = ()
     is_json_name: bool = True
 
+    def written(self, name: str) -> str:
+        """Return a tool's name as it stands in a call."""
+        return json.dumps(name, ensure_ascii=False)[1:-1] if self.is_json_name else name
+
     def call(self, name: str, arguments: Format) -> Tag:
-        """Return the calls of one tool."""
-        written = json.dumps(name, ensure_ascii=False)[1:-1] if self.is_json_name else name
-        begin = marks(*self.begin, written, *self.after_name)
+        """Return the calls of one tool, without `begin`."""
+        begin = marks(self.written(name), *self.after_name)
         return Tag(begin, arguments, (self.end,) if self.end else ())
 
     def output(
-        self, calls: Sequence[Tag], *, required: bool, parallel: bool, text: bool, reasoning: str
+        self,
+        named: Format | None,
+        *,
+        required: bool,
+        parallel: bool,
+        text: bool,
+        reasoning: str,
+        begin: Marks | None = None,
     ) -> Format:
         """Return the whole output.
 
         Parameters
         ----------
-        calls : sequence of Tag
-            Of each tool; none: no calls.
+        named : Format or None
+            All calls, without `begin`; ``None``: no calls.
         required : bool
             There is a call.
         parallel : bool
@@ -91,14 +101,17 @@ class ToolTemplate:
         text : bool
             Free text may stand outside calls.
         reasoning : {"none", "optional", "required", "open"}
+        begin : tuple or None
+            What stands before ``named`` instead of the template's ``begin``, a beginning of that.
         """
+        calls = () if named is None else (Tag(self.begin if begin is None else begin, named),)
         begin, end = self.reasoning
         is_word = reasoning == "optional" and isinstance(begin[0], str)
         # Text that begins a reasoning section would else be free text as well.
         excludes = tuple(mark for mark in begin[:1] if isinstance(mark, str)) if is_word else ()
         if self.text == "section":
             return self._sections(calls, required=required, text=text, reasoning=reasoning)
-        main = self._main(tuple(calls), required, parallel, text, excludes)
+        main = self._main(calls, required, parallel, text, excludes)
         if reasoning == "none":
             return main
         section: Format = Tag(() if reasoning == "open" else begin, FreeText(), (end,))

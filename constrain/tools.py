@@ -7,7 +7,7 @@ import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from constrain.errors import SpecError
@@ -32,9 +32,13 @@ class Tool:
     """
 
     name: str
-    schema: dict[str, Any]
+    schema: dict[str, Any] = field(compare=False)
     text: str
     parse: Callable[[str], Any]
+
+    def __hash__(self) -> int:
+        # Sets of hundreds of tools are hashed as a whole whenever one comes or goes.
+        return hash(self.name)
 
 
 def read_tools(tools: Iterable[Any]) -> tuple[Tool, ...]:

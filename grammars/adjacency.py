@@ -5,6 +5,7 @@ All sets may be too large, never too small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from constrain.grammars.ir import (
@@ -24,12 +25,13 @@ from constrain.grammars.ir import (
     Repetition,
     RuleReference,
     Sequence,
+    SpecialToken,
     StateMachine,
     TerminalReference,
 )
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.regex.ranges import FULL, NONE, intersect, union
+from constrain.grammars.regex.ranges import FULL, NONE, intersect, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.regex.utf8 import character_edges
 
@@ -47,6 +49,8 @@ def _edge(pattern: Pattern, at_end: bool) -> Task[Ranges]:
             return ((ord(text[-at_end]),) * 2,) if text else NONE
         case CharacterClass(ranges):
             return ranges
+        case SpecialToken():
+            return NONE  # no text
         case Concatenation(parts):
             for part in parts[::-1] if at_end else parts:
                 found = union(found, (yield _edge(part, at_end)))
@@ -75,6 +79,41 @@ def _edge(pattern: Pattern, at_end: bool) -> Task[Ranges]:
             return FULL
 
 
+def pattern_characters(pattern: Pattern) -> Ranges:
+    """Return the characters that members have anywhere."""
+    return run(_characters(pattern))
+
+
+def _characters(pattern: Pattern) -> Task[Ranges]:
+    found: Ranges = NONE
+    match pattern:
+        case Literal(data):
+            return normalize((ord(character), ord(character)) for character in data.decode())
+        case CharacterClass(ranges):
+            return ranges
+        case SpecialToken():
+            return NONE  # no text
+        case Concatenation(parts) | Alternation(parts):
+            for part in parts:
+                found = union(found, (yield _characters(part)))
+            return found
+        case Repeat(body):
+            found = yield _characters(body)
+            return found
+        case Intersection(parts):
+            found = FULL
+            for part in parts:
+                if not isinstance(part, Complement):
+                    found = intersect(found, (yield _characters(part)))
+            return found
+        case Automaton():
+            for _, ranges, _ in character_edges(pattern):
+                found = union(found, ranges)
+            return found
+        case _:
+            return FULL
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """What may stand next to a terminal, with nothing in between.
@@ -88,6 +127,19 @@ class Neighbours:
 
     terminals: frozenset[int]
     is_last: bool
+
+
+def begin_of(grammar: Grammar, watch: Watch) -> Ranges:
+    """Return the characters that texts begin with."""
+    found_first = _Neighbours(grammar, watch, True)
+    found_first.find_first()
+    mask = found_first.first[grammar.start]
+    ignored = grammar.ignored
+    found: Ranges = NONE
+    for t, terminal in enumerate(grammar.terminals):
+        if mask >> t & 1 or (ignored.leading and t in ignored.terminals):
+            found = union(found, edge_characters(terminal.pattern, at_end=False))
+    return found
 
 
 def neighbours(grammar: Grammar, watch: Watch, *, after: bool) -> list[Neighbours]:
@@ -112,17 +164,22 @@ class _Neighbours:
         self.follow = dict.fromkeys(grammar.rules, 0)
         self.found = [0] * len(grammar.terminals)
 
-    def masks(self) -> list[int]:
-        """Return the sets."""
-        rules = self.grammar.rules
+    def find_first(self) -> None:
+        """Find what rules begin with."""
         changed = True
         while changed:
             changed = False
-            for name, body in rules.items():
+            # Rules mostly call later ones.
+            for name, body in reversed(list(self.grammar.rules.items())):
                 new = run(self.begin(body))
                 if new != (self.first[name], self.empty[name]):
                     self.first[name], self.empty[name] = new
                     changed = True
+
+    def masks(self) -> list[int]:
+        """Return the sets."""
+        rules = self.grammar.rules
+        self.find_first()
         ignored = self.grammar.ignored
         blank = 0
         for t in ignored.terminals:
@@ -166,9 +223,38 @@ class _Neighbours:
             case Repetition(inner, minimum):
                 mask, may_be = yield self.begin(inner)
                 return mask, may_be or minimum == 0
-            case StateMachine():
-                raise TypeError("state machines are not looked into")
+            case StateMachine(_, start, accepting):
+                states: list[tuple[int, bool]] = yield self.states(body)
+                mask, is_empty = 0, False
+                for state in (start,) if self.after else accepting:
+                    mask |= states[state][0]
+                    is_empty = is_empty or states[state][1]
+                return mask, is_empty
         raise TypeError(f"no expression: {body!r}")
+
+    def states(self, machine: StateMachine) -> Task[list[tuple[int, bool]]]:
+        """Return what may stand first from each state on, and whether nothing need stand there."""
+        ends = machine.accepting if self.after else (machine.start,)
+        found = [(0, state in ends) for state in range(machine.n_states)]
+        changed = True
+        while changed:
+            changed = False
+            for begin, symbol, target in self.edges(machine):
+                mask, is_empty = (0, True) if symbol is None else (yield self.begin(symbol))
+                more, may_end = found[target]
+                old = found[begin]
+                new = old[0] | mask | (more if is_empty else 0), old[1] or (is_empty and may_end)
+                if new != old:
+                    found[begin] = new
+                    changed = True
+        return found
+
+    def edges(
+        self, machine: StateMachine
+    ) -> Iterator[tuple[int, TerminalReference | RuleReference | None, int]]:
+        """Return the edges in the direction of reading."""
+        for source, symbol, target in machine.edges:
+            yield (source, symbol, target) if self.after else (target, symbol, source)
 
     def walk(self, body: Expression, follow: int) -> Task[None]:
         """Note that ``follow`` may come after ``body``."""
@@ -190,3 +276,9 @@ class _Neighbours:
                 if maximum is None or maximum > 1:
                     follow |= (yield self.begin(inner))[0]
                 yield self.walk(inner, follow)
+            case StateMachine():
+                states: list[tuple[int, bool]] = yield self.states(body)
+                for _, symbol, target in self.edges(body):
+                    if symbol is not None:
+                        mask, may_end = states[target]
+                        yield self.walk(symbol, mask | (follow if may_end else 0))

@@ -5,7 +5,8 @@ written into the rules: every lexeme but the first is preceded by the ignored te
 For that each rule gets two versions, one for when lexemes came before it (*inner*) and one for when it
 brings the first lexeme (*first*); the empty text is dealt with apart.
 
-Priorities and greedy terminals work across parts that are alive at the same place, as in one grammar.
+Priorities and greedy terminals work across parts that are alive at the same place: in `union` and
+`concatenation` that is refused, in `embed` it is as in one grammar.
 """
 
 from __future__ import annotations
@@ -28,24 +29,42 @@ from constrain.grammars.ir import (
     StateMachine,
     TerminalReference,
 )
+from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
 from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.separate import check_concatenation, check_union, is_lexed, leveled, leveled_pair
 
 _NOTHING = Sequence(())
 _NEVER = Choice(())
 _SOME_BYTES = Repeat(ByteClass(((0, 255),)), 1, None)
 
 
-def union(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of either grammar."""
+def union(first: Grammar, second: Grammar, watch: Watch | None = None) -> Grammar:
+    """Return the grammar of the texts of either grammar.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Lexemes of one might take texts of the other; see `separate`.
+    """
+    check_union(first, second, watch or Watch(Limits()))
+    first, second = leveled_pair(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
         first, second = without_ignored(first), without_ignored(second)
     return _join(first, second, Choice, shared)
 
 
-def concatenation(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of ``first`` followed by texts of ``second``."""
+def concatenation(first: Grammar, second: Grammar, watch: Watch | None = None) -> Grammar:
+    """Return the grammar of the texts of ``first`` followed by texts of ``second``.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Lexemes of one might take texts of the other; see `separate`.
+    """
+    check_concatenation(first, second, watch or Watch(Limits()))
+    first, second = leveled_pair(first, second)
     return _join(without_ignored(first), without_ignored(second), Sequence, None)
 
 
@@ -70,7 +89,7 @@ def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
     pointers = dict(found.pointers)
     names = set(rules)
     for t, grammar in inner.items():
-        part = without_ignored(grammar)
+        part = without_ignored(leveled(grammar) if is_lexed(host) else grammar)
         n = len(terminals)
         new_names = {name: _fresh(name, names) for name in part.rules}
         for name, body in part.rules.items():

@@ -137,6 +137,8 @@ Pattern: TypeAlias = (
     | SpecialToken
 )
 
+HOLE = SpecialToken("\0")
+"""A part of a grammar that is not written out: no token is it, but something may come there."""
 EMPTY_STRING = Literal(b"")
 EMPTY_LANGUAGE = Alternation(())
 ANY_CHARACTER = CharacterClass(((0, 0xD7FF), (0xE000, 0x10FFFF)))

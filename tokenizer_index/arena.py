@@ -335,6 +335,10 @@ class Arena:
         self.n_bytes = 0
         self.budget: Any = None
         """The costs of this arena's states, if somebody made them."""
+        self.holes: dict[int, str] = {}
+        """Terminals that stand for parts of the grammar that are not written out yet (`constrain.lazy_tools`)."""
+        self.holes_at: dict[int, tuple[str, ...]] = {}
+        """The holes at each state that was asked for."""
         self.lock = threading.Lock()
         self._shared = _shared_of(index)
         self._scratch: _Scratch | None = None
@@ -768,6 +772,22 @@ class Arena:
                     elif x < network.n_positions:
                         found.add(int(network.position_terminal[x]))
             return sorted(found)
+
+    def rules_in_progress(self, state: int) -> list[int]:
+        """Return the rules that have begun in ``state`` and may go on with a terminal in progress, in order."""
+        network = self.network
+        live = set(self.live_terminals(state))
+        found: set[int] = set()
+        with self.lock:
+            off, pool = self._array(k.P_OFF), self._array(k.P_POOL)
+            for p, _ in self.configurations(state):
+                for item in pool[int(off[p]) : int(off[p + 1])]:
+                    dot = int(item) >> 32
+                    first, last = network.terminal_offsets[dot], network.terminal_offsets[dot + 1]
+                    called = network.rule_offsets[dot + 1] > network.rule_offsets[dot]
+                    if called or not live.isdisjoint(network.terminal_symbol[first:last].tolist()):
+                        found.add(int(network.rule_of[dot]))
+        return sorted(found)
 
     def statistics(self) -> dict[str, int]:
         """Return how many states of each kind exist, and bytes in use."""

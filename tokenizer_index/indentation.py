@@ -182,9 +182,9 @@ class _Brackets:
 
     def refused(self, terminal: int, rule: str) -> ConstrainError:
         return UnsupportedFeatureError(
-            f"{self.source.terminals[terminal].name} in rule {rule!r}",
+            self.source.terminals[terminal].name,
             pointer=self.source.pointers.get(rule),
-            reason="a bracket must be closed in the sequence that opens it where indentation counts",
+            reason=f"in rule {rule!r} must be closed in the sequence that opens it, since indentation counts",
             hint="Write both brackets into one alternative of the rule.",
         )
 
@@ -357,8 +357,8 @@ class _Order:
     def refused(self, d: int, reason: str) -> ConstrainError:
         name = self.rules.rule_names[self.rules.rule_of[d]]
         return UnsupportedFeatureError(
-            f"indentation in rule {name!r}",
+            "indentation",
             pointer=self.pointers.get(name),
-            reason=reason,
+            reason=f"in rule {name!r}: {reason}",
             hint="Write blocks as: newline indent statements dedent, with statements that end in newlines.",
         )

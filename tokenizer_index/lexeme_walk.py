@@ -3,7 +3,7 @@
 Everything here is decided from the byte automata of a few terminals at a time, by small determinisations with a
 limit on their states. Sets of bytes and of terminals are the bits of integers.
 
-A *loose* automaton forgets counts and, of a conjunction, all literals but the first positive one: it goes on
+A *loose* automaton forgets counts, negative literals that count, and that a conjunction may be dead: it goes on
 and accepts wherever the terminal does, and more. What must not be missed is asked of loose automata, what
 must really exist of exact ones.
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
-from typing import TypeAlias
+from functools import cached_property
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,8 +34,11 @@ MOST_STATES = 4_000
 
 _POSITION = (1 << 32) - 1
 
-# Lexer values (count << 32 | position) of each automaton that is walked.
-_State: TypeAlias = tuple[frozenset[int], ...]
+# Terminals read side by side, each with the number of a set of its positions.
+_Company: TypeAlias = frozenset[tuple[int, int]]
+# Lexer values (count << 32 | position) of each literal of a terminal, and terminals read beside it.
+_Exactly: TypeAlias = tuple[tuple[frozenset[int], ...], _Company]
+_T = TypeVar("_T")
 
 
 class TooManyStatesError(Exception):
@@ -57,8 +60,8 @@ class _Exact:
                 return True
         return False
 
-    def steps(self, values: frozenset[int]) -> Iterator[tuple[int, int, int]]:
-        """Yield (low, high, value after) of every edge."""
+    def steps(self, values: frozenset[int]) -> Iterator[tuple[int, int]]:
+        """Yield (bytes, value after) of every edge."""
         for value in values:
             count = value >> 32
             least, most = self._positions[value & _POSITION][3:5]
@@ -69,38 +72,91 @@ class _Exact:
                 if action == INC:
                     least_there, most_there = self._positions[target][3:5]
                     after = count + 1 if most_there >= 0 else min(count + 1, least_there)
-                yield low, high, after << 32 | target
+                yield (2 << high) - (1 << low), after << 32 | target
 
 
 class _Loose:
-    """Several terminals read side by side, loosely; their positions are numbered one after another."""
+    """A terminal read loosely; its sets of positions are numbered as they are reached, from 0.
 
-    def __init__(self, fragments: Iterable[tuple[int, Fragment]]) -> None:
-        self._edges: list[list[list[int]]] = []
-        self._accept: list[int] = []
-        self.owner: list[int] = []
+    Positions of several literals are numbered one after another.
+    """
+
+    def __init__(self, lexeme: Lexeme) -> None:
+        self._edges: list[list[tuple[int, int]]] = []
+        self._accept: list[bool] = []
+        # The literals that count, (negative, first position behind it).
+        self._literals: list[tuple[bool, int]] = []
         starts = []
-        for t, fragment in fragments:
+        for negative, fragment in lexeme.literals:
             positions, edges = _tables(fragment)
-            base = len(self.owner)
+            if negative and any(row[2] for row in positions):
+                continue
+            base = len(self._accept)
             starts.append(base)
-            self.owner += [t] * len(positions)
-            self._accept += [t if row[1] else -1 for row in positions]
+            self._accept += [row[1] != 0 for row in positions]
             for row in edges:
-                self._edges.append([[low, high, base + target] for low, high, target, *_ in row])
-        self.start = frozenset(starts)
+                spans: dict[int, int] = {}
+                for low, high, target, *_ in row:
+                    spans[target] = spans.get(target, 0) | (2 << high) - (1 << low)
+                self._edges.append([(span, base + target) for target, span in spans.items()])
+            self._literals.append((negative, len(self._accept)))
+        self._sets = [frozenset(starts)]
+        self._numbers = {self._sets[0]: 0}
+        self._moves: dict[int, list[tuple[int, int]]] = {}
 
-    def accepted(self, positions: frozenset[int]) -> set[int]:
-        """Return the terminals that may end here."""
-        return {t for x in positions if (t := self._accept[x]) >= 0}
+    def _all(self, positions: Iterable[int], *, alive: bool) -> bool:
+        """Are all positive literals among ``positions``, and, unless only ``alive`` is asked for, no negative ones?"""
+        first = 0
+        for negative, behind in self._literals:
+            is_there = any(first <= x < behind for x in positions)
+            if is_there == negative and not (negative and alive):
+                return False
+            first = behind
+        return True
 
-    def steps(self, positions: frozenset[int]) -> Iterator[list[int]]:
-        """Yield (low, high, position after) of every edge."""
-        for x in positions:
-            yield from self._edges[x]
+    def accepts(self, state: int) -> bool:
+        """May the terminal end here?"""
+        return self._all([x for x in self._sets[state] if self._accept[x]], alive=False)
+
+    def moves(self, state: int) -> list[tuple[int, int]]:
+        """Return (bytes, state after any of them); the sets of bytes are disjoint."""
+        if state not in self._moves:
+            cells: dict[frozenset[int], int] = {}
+            for x in self._sets[state]:
+                for span, target in self._edges[x]:
+                    cells = _refined(cells, span, target)
+            self._moves[state] = [
+                (span, self._number(reached))
+                for reached, span in cells.items()
+                if self._all(reached, alive=True)
+            ]
+        return self._moves[state]
+
+    def _number(self, positions: frozenset[int]) -> int:
+        if positions not in self._numbers:
+            self._numbers[positions] = len(self._sets)
+            self._sets.append(positions)
+        return self._numbers[positions]
 
 
-@lru_cache(maxsize=256)
+def _refined(cells: dict[frozenset[_T], int], span: int, value: _T) -> dict[frozenset[_T], int]:
+    """Return disjoint cells of bytes, each with the values reached by its bytes, after ``span`` reaches ``value``."""
+    split: dict[frozenset[_T], int] = {}
+    for reached, cell in cells.items():
+        both = cell & span
+        if both:
+            span ^= both
+            after = reached | {value}
+            split[after] = split.get(after, 0) | both
+            cell ^= both
+        if cell:
+            split[reached] = split.get(reached, 0) | cell
+    if span:
+        after = frozenset((value,))
+        split[after] = split.get(after, 0) | span
+    return split
+
+
 def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]:
     """Return the rows of positions, and the edges of each position."""
     positions = np.frombuffer(fragment.positions, np.int32).reshape(-1, N_POSITION_COLUMNS).tolist()
@@ -110,26 +166,6 @@ def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]
         edges.append(flat[at : at + row[0]])
         at += row[0]
     return positions, edges
-
-
-def _moves(parts: Sequence[_Exact | _Loose], state: _State) -> list[tuple[int, _State]]:
-    """Return (bytes, state after any of them); bytes that no automaton reads are left out."""
-    edges = [(low, high, k, v) for k, p in enumerate(parts) for low, high, v in p.steps(state[k])]
-    ends = sorted({low for low, *_ in edges} | {high + 1 for _, high, *_ in edges})
-    number = {end: i for i, end in enumerate(ends)}
-    reached: list[list[set[int]] | None] = [None] * len(ends)
-    for low, high, k, value in edges:
-        for i in range(number[low], number[high + 1]):
-            row = reached[i]
-            if row is None:
-                row = reached[i] = [set() for _ in parts]
-            row[k].add(value)
-    moves: dict[_State, int] = {}
-    for i, row in enumerate(reached):
-        if row is not None:
-            after = tuple(map(frozenset, row))
-            moves[after] = moves.get(after, 0) | (1 << ends[i + 1]) - (1 << ends[i])
-    return [(span, after) for after, span in moves.items()]
 
 
 class LexemeWalk:
@@ -155,10 +191,13 @@ class LexemeWalk:
         self._priority = priority
         self._greedy = greedy
         self._watch = watch
+        self._automata: dict[int, _Loose] = {}
         self._may_continue: dict[int, int] = {}
-        self._ends: dict[int, list[int]] = {}
+        self._ends: dict[int, list[list[int]]] = {}
         self._own_ends: dict[int, list[int] | None] = {}
-        self._begins: dict[int, int] = {}
+        self._above: dict[int, int] = {}
+        self._begins: dict[tuple[int, int], int] = {}
+        self._carries: dict[tuple[int, int], bool] = {}
 
     def _bytes(self, t: int, which: str) -> int:
         found = (1 << 256) - 1
@@ -187,11 +226,13 @@ class LexemeWalk:
             self._watch.step("lexemes", 1 + len(groups) // 16)
         return found
 
-    def _fragment(self, t: int) -> tuple[int, Fragment]:
-        """Return the first positive literal of a terminal, behind its number."""
-        lexeme = self._lexemes[t]
-        assert lexeme is not None
-        return t, next(fragment for negative, fragment in lexeme.literals if not negative)
+    def _loose(self, t: int) -> _Loose:
+        """Return the automaton of a terminal."""
+        if t not in self._automata:
+            lexeme = self._lexemes[t]
+            assert lexeme is not None
+            self._automata[t] = _Loose(lexeme)
+        return self._automata[t]
 
     def may_continue(self, t: int) -> int:
         """Return the bytes that may go on where a lexeme of ``t`` could end, or more."""
@@ -204,48 +245,131 @@ class LexemeWalk:
             self._may_continue[t] = found
         return self._may_continue[t]
 
-    def ends(self, t: int) -> list[int]:
-        """Return the sets of bytes that keep lexemes of ``t`` from ending, one for each way to come to its end.
+    def may_follow(self, t: int, begins: int) -> bool:
+        """Is there, wherever a lexeme of ``t`` may end, a byte of ``begins`` that may follow it, there or farther on?
 
-        Whatever is read beside it: no set is too small. Only the largest are told.
+        Whatever is read beside it.
         """
+        if begins & ~self.may_continue(t):
+            return True
+        if not begins:
+            return False
         if t not in self._ends:
             try:
                 self._ends[t] = self._walk_ends(t)
             except TooManyStatesError:
-                self._ends[t] = [self.may_continue(t)]
-        return self._ends[t]
+                self._ends[t] = [[self.may_continue(t)]]
+        return all(any(begins & ~goes_on for goes_on in ends) for ends in self._ends[t])
 
-    def _walk_ends(self, t: int) -> list[int]:
-        union = _Loose(map(self._fragment, (t, *self.beside[t])))
+    def _walk_ends(self, t: int) -> list[list[int]]:
+        """Return the sets of bytes that keep lexemes of ``t`` from ending.
+
+        One list for each way to come to an end: with what is there, and at later ends of the same lexeme.
+        """
+        states = self._states(t, (t, *self.beside[t]))
         priority = self._priority[t]
-        found: set[int] = set()
-        for positions, goes_on in self._states(union, t):
-            ending = union.accepted(positions)
-            if t in ending:
-                is_greedy = any(self._greedy[x] and self._priority[x] == priority for x in ending)
-                found.add(goes_on if is_greedy else 0)
-        return [mask for mask in found if not any(mask != other and mask & ~other == 0 for other in found)]
-
-    def _states(self, union: _Loose, t: int) -> Iterator[tuple[frozenset[int], int]]:
-        """Yield the states after one byte and more in which ``t`` is alive, each with the bytes that go on."""
-        seen: set[frozenset[int]] = set()
-        todo = deque([union.start])
-        while todo:
-            positions = todo.popleft()
-            moves = _moves([union], (positions,))
-            self._watch.step("lexemes", 1 + len(moves))
-            if positions in seen:
-                goes_on = 0
+        numbers = {state: i for i, (state, _) in enumerate(states)}
+        masks: list[int] = []
+        known: dict[int, int] = {}
+        # For each state the ends in it and behind it, as bits of numbers of masks.
+        reached, accepting = [0] * len(states), []
+        for i, (state, moves) in enumerate(states):
+            ending = self._ending(state)
+            if t not in ending:
+                continue
+            accepting.append(i)
+            mask = 0
+            if any(self._greedy[x] and self._priority[x] == priority for x in ending):
                 for span, _ in moves:
-                    goes_on |= span
-                yield positions, goes_on
-            for _, (after,) in moves:
-                if after not in seen and any(union.owner[x] == t for x in after):
+                    mask |= span
+            if mask not in known:
+                known[mask] = len(masks)
+                masks.append(mask)
+            reached[i] = 1 << known[mask]
+        here = list(reached)
+        if self._is_exact(t):
+            for i in accepting:
+                if any(self._priority[x] > priority for x in self._ending(states[i][0])):
+                    reached[i] = 0
+            after = [[numbers[s] for _, s in moves if s in numbers] for _, moves in states]
+            is_changed = True
+            while is_changed:
+                is_changed = False
+                for i in reversed(range(len(states))):
+                    found = reached[i]
+                    for j in after[i]:
+                        found |= reached[j]
+                    if found != reached[i]:
+                        reached[i] = found
+                        is_changed = True
+                self._watch.step("lexemes", len(states))
+        sets = {here[i] | reached[i] for i in accepting}
+        return [[mask for k, mask in enumerate(masks) if bits >> k & 1] for bits in sets]
+
+    def _is_exact(self, t: int) -> bool:
+        """Does the loose automaton of a terminal accept what the terminal does?"""
+        lexeme = self._lexemes[t]
+        return lexeme is not None and not has_counts(lexeme)
+
+    def _is_plain(self, t: int) -> bool:
+        """Is that so, and is every state of it alive?"""
+        lexeme = self._lexemes[t]
+        return lexeme is not None and lexeme.is_plain and self._is_exact(t)
+
+    def _ending(self, state: _Company) -> list[int]:
+        """Return the terminals that may end here."""
+        return [x for x, at in state if self._loose(x).accepts(at)]
+
+    def _moves(self, state: _Company) -> list[tuple[int, _Company]]:
+        """Return (bytes, state after any of them); bytes that no automaton reads are left out."""
+        cells: dict[_Company, int] = {}
+        for x, at in state:
+            for span, after in self._loose(x).moves(at):
+                cells = _refined(cells, span, (x, after))
+        self._watch.step("lexemes", 4 + len(cells))
+        return [(span, after) for after, span in cells.items()]
+
+    def _states(self, t: int, company: Iterable[int]) -> list[tuple[_Company, list[tuple[int, _Company]]]]:
+        """Return the states after one byte and more in which ``t`` is alive, each with its moves."""
+        start: _Company = frozenset((x, 0) for x in company)
+        found: list[tuple[_Company, list[tuple[int, _Company]]]] = []
+        seen: set[_Company] = set()
+        todo = deque([start])
+        while todo:
+            state = todo.popleft()
+            moves = self._moves(state)
+            if state in seen:
+                found.append((state, moves))
+            for _, after in moves:
+                if after not in seen and any(x == t for x, _ in after):
                     if len(seen) >= MOST_STATES:
                         raise TooManyStatesError
                     seen.add(after)
                     todo.append(after)
+        return found
+
+    def carries(self, t: int, u: int) -> bool:
+        """Is ``u``, if read beside ``t``, accepted wherever a lexeme of ``t`` may end, or else farther on?
+
+        False where that isn't known.
+        """
+        if (t, u) not in self._carries:
+            self._carries[t, u] = self._walk_carries(t, u)
+        return self._carries[t, u]
+
+    def _walk_carries(self, t: int, u: int) -> bool:
+        if not self._is_plain(u) or u not in self.beside[t]:
+            return False
+        if self._priority[u] < max(self._priority[x] for x in (t, *self.beside[u])):
+            return False
+        try:
+            return all(
+                any(x == u for x, _ in state)
+                for state, _ in self._states(t, (t, u))
+                if t in self._ending(state)
+            )
+        except TooManyStatesError:
+            return False
 
     def never_ends_before(self, t: int, following: int) -> bool:
         """Can no lexeme of ``t`` ever be followed by a byte of ``following``, whatever is read beside it?
@@ -258,50 +382,85 @@ class LexemeWalk:
         return ends is not None and not any(following & ~goes_on for goes_on in ends)
 
     def _walk_own_ends(self, t: int) -> list[int] | None:
-        lexeme = self._lexemes[t]
-        if lexeme is None or not self._greedy[t] or not lexeme.is_plain or has_counts(lexeme):
+        if not self._greedy[t] or not self._is_plain(t):
             return None
-        union = _Loose([self._fragment(t)])
         try:
-            states = self._states(union, t)
-            return [goes_on for positions, goes_on in states if union.accepted(positions)]
+            states = self._states(t, (t,))
         except TooManyStatesError:
             return None
+        found = set()
+        for state, moves in states:
+            if self._ending(state):
+                goes_on = 0
+                for span, _ in moves:
+                    goes_on |= span
+                found.add(goes_on)
+        return list(found)
 
-    def begins(self, t: int) -> int:
-        """Return bytes with which a lexeme begins that is read as ``t``: none of higher priority is like it.
+    def above(self, t: int) -> int:
+        """Return the bits of the terminals that may be read beside ``t`` and come before it."""
+        if t not in self._above:
+            self._above[t] = sum(1 << x for x in self.beside[t] if self._priority[x] > self._priority[t])
+        return self._above[t]
+
+    def begins(self, t: int, company: int) -> int:
+        """Return bytes with which a lexeme begins that is read as ``t``, and not as another of ``company``.
 
         Each of them really does; there may be more.
         """
-        if t not in self._begins:
-            above = [x for x in self.beside[t] if self._priority[x] > self._priority[t]]
+        above = self.above(t) & company
+        if (t, above) not in self._begins:
             lexeme = self._lexemes[t]
             if lexeme is None:
-                self._begins[t] = 0
+                self._begins[t, above] = 0
             elif lexeme.is_plain and not above:
-                self._begins[t] = self.first[t]
+                self._begins[t, above] = self.first[t]
             else:
-                self._begins[t] = self._search_begins(lexeme, above)
-        return self._begins[t]
+                others = [x for x in self.beside[t] if above >> x & 1]
+                self._begins[t, above] = self._search_begins(lexeme, others)
+        return self._begins[t, above]
+
+    def may_end_with(self, t: int) -> list[int]:
+        """Return the terminals, ``t`` among them, as which a lexeme that is read as ``t`` may be read, too."""
+        return [t, *(x for x in self.beside[t] if self._priority[x] == self._priority[t])]
 
     def _search_begins(self, lexeme: Lexeme, above: Iterable[int]) -> int:
         literals = [(negative, _Exact(fragment)) for negative, fragment in lexeme.literals]
-        union = _Loose(map(self._fragment, above))
-        parts = [*(part for _, part in literals), union]
 
-        def is_alive(state: _State) -> bool:
-            return all(values or negative for (negative, _), values in zip(literals, state, strict=False))
+        def is_alive(state: _Exactly) -> bool:
+            return all(state[0][k] or negative for k, (negative, _) in enumerate(literals))
 
-        def is_end(state: _State) -> bool:
-            ends = (
-                part.accepts(values) != negative
-                for (negative, part), values in zip(literals, state, strict=False)
-            )
-            return all(ends) and not union.accepted(state[-1])
+        def is_end(state: _Exactly) -> bool:
+            values, company = state
+            return all(
+                part.accepts(values[k]) != negative for k, (negative, part) in enumerate(literals)
+            ) and not self._ending(company)
+
+        def moves(state: _Exactly) -> list[tuple[int, _Exactly]]:
+            values, company = state
+            cells: dict[frozenset[tuple[int, int]], int] = {}
+            for x, at in company:
+                for span, after in self._loose(x).moves(at):
+                    cells = _refined(cells, span, (x, after))
+            for k, (_, part) in enumerate(literals):
+                for span, value in part.steps(values[k]):
+                    cells = _refined(cells, span, (~k, value))
+            self._watch.step("lexemes", 4 + len(cells))
+            return [
+                (
+                    span,
+                    (
+                        tuple(frozenset(v for j, v in reached if j == ~k) for k in range(len(literals))),
+                        frozenset((x, at) for x, at in reached if x >= 0),
+                    ),
+                )
+                for reached, span in cells.items()
+            ]
 
         left, found = MOST_STATES, 0
-        vain: set[_State] = set()
-        for span, first in _moves(parts, tuple(part.start for part in parts)):
+        vain: set[_Exactly] = set()
+        start = tuple(part.start for _, part in literals), frozenset((x, 0) for x in above)
+        for span, first in moves(start):
             seen, todo, is_found = {first}, deque([first]), False
             while todo and left and not is_found:
                 state = todo.popleft()
@@ -309,9 +468,7 @@ class LexemeWalk:
                 if not is_alive(state) or state in vain:
                     continue
                 is_found = is_end(state)
-                moves = [] if is_found else _moves(parts, state)
-                self._watch.step("lexemes", 1 + len(moves))
-                for _, after in moves:
+                for _, after in [] if is_found else moves(state):
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from constrain.grammars.ir import Grammar, Indentation
 from constrain.grammars.limits import Watch
+from constrain.tokenizer_index.fragment import empty_fragment
 from constrain.tokenizer_index.indentation import between_brackets, check_order, check_terminals, inside_rules
 from constrain.tokenizer_index.lexeme import Lexeme
-from constrain.tokenizer_index.newline import measuring
+from constrain.tokenizer_index.newline import Measuring, measuring
 from constrain.tokenizer_index.realisable import Marks
 from constrain.tokenizer_index.transition_network import Rules
 
@@ -64,8 +65,8 @@ class LineRules:
         check_terminals(grammar, indentation)
         self.indentation = indentation
         self._watch = watch
-        self._flags: list[int] = []
-        self._onward = 0
+        self._measuring = Measuring(empty_fragment(nullable=False), [], 0, 0)
+        self._is_spanning = False
         self._inner_newline = -1
         self._inside: set[str] = set()
         if indentation.brackets:
@@ -85,12 +86,12 @@ class LineRules:
     def measure(self, newline: Lexeme) -> Lexeme:
         """Return the newline's lexeme that measures widths."""
         terminal = self.grammar.terminals[self.indentation.newline]
-        fragment, self._flags, self._onward = measuring(terminal, newline, self._watch)
-        return newline._replace(literals=[(False, fragment)])
+        self._measuring = measuring(terminal, newline, self._watch)
+        return newline._replace(literals=[(False, self._measuring.fragment)])
 
-    def check(self, rules: Rules, newline: Lexeme | None) -> None:
+    def check(self, rules: Rules) -> None:
         """Raise where the rules ask for what no text can have."""
-        self._is_spanning = newline is not None and bool(self._onward & newline.literals[0][1].first)
+        self._is_spanning = not self._measuring.fragment.first & ~self._measuring.onward
         check_order(rules, self.indentation, is_spanning=self._is_spanning, pointers=self.grammar.pointers)
 
     def marks(self, rules: Rules) -> Marks:
@@ -110,15 +111,19 @@ class LineRules:
             found[t] += 1
         return found
 
+    def longest(self) -> list[int]:
+        """Return the terminals that are read as far as they go."""
+        return [t for t in (self.indentation.newline, self._inner_newline) if t >= 0]
+
     def complete(self, network: Network, rules: Rules, lexemes: list[Lexeme | None]) -> Network:
         """Return the network with what lines need."""
         newline = self.indentation.newline
         flags = np.zeros(network.n_positions, np.int32)
         place = int(network.starts[network.start_offsets[newline]]) if lexemes[newline] is not None else 0
-        flags[place : place + len(self._flags)] = self._flags
+        flags[place : place + len(self._measuring.flags)] = self._measuring.flags
         ignored = network.ignored_terminals
         goes_on = any(
-            self._onward & fragment.first
+            (self._measuring.onward | self._measuring.onward_to_the_end) & fragment.first
             for t, lexeme in enumerate(lexemes)
             if lexeme is not None and t != newline and not network.ignored[t]
             for is_negative, fragment in lexeme.literals

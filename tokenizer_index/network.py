@@ -222,16 +222,15 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
     alive = [lexeme is not None and lexeme.alive for lexeme in lexemes]
-    newline = None
     if lines is not None:
         marks = lines.indentation
         alive[marks.indent] = alive[marks.dedent] = True
         newline = lexemes[marks.newline]
         if newline is not None:
-            newline = lexemes[marks.newline] = lines.measure(newline)
+            lexemes[marks.newline] = lines.measure(newline)
     rules = flatten(graphs, alive, [lexeme is not None and lexeme.nullable for lexeme in lexemes], watch)
     if lines is not None:
-        lines.check(rules, newline)
+        lines.check(rules)
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
     lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
     network = _assemble(grammar, rules, lexemes, lines, watch)
@@ -305,7 +304,8 @@ def _assemble(
     marks = None
     if lines is not None:
         priority = lines.priorities(priority)
-        greedy[lines.indentation.newline] = True
+        for t in lines.longest():
+            greedy[t] = True
         marks = lines.marks(rules)
     found = Realisable(None, {}, {})
     if not is_lexing_proven or lines is not None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from array import array
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,16 +41,28 @@ _LINE_FEED, _TAB, _FORM_FEED, _SPACE = 0x0A, 0x09, 0x0C, 0x20
 _State = tuple[frozenset[int], int]
 
 
-def measuring(terminal: Terminal, lexeme: Lexeme, watch: Watch) -> tuple[Fragment, list[int], int]:
-    """Return the automaton of a newline terminal that measures widths.
+class Measuring(NamedTuple):
+    """The automaton of a newline terminal that measures widths.
 
-    Returns
-    -------
+    Parameters
+    ----------
     fragment : Fragment
     flags : list of int
         TAIL, RESET and SAME_END of each position.
     onward : int
         Bytes, as bits, that go on after the blanks of a line.
+    onward_to_the_end : int
+        Bytes that go on where the lexeme may end, but no line feed can come any more.
+    """
+
+    fragment: Fragment
+    flags: list[int]
+    onward: int
+    onward_to_the_end: int
+
+
+def measuring(terminal: Terminal, lexeme: Lexeme, watch: Watch) -> Measuring:
+    """Return the automaton of a newline terminal that measures widths.
 
     Raises
     ------
@@ -109,7 +122,12 @@ def measuring(terminal: Terminal, lexeme: Lexeme, watch: Watch) -> tuple[Fragmen
     )
     same = _reaching(moves, [accept and not tail for accept, tail in zip(accepts, tails, strict=True)])
     flags = [TAIL * t | RESET * r | SAME_END * s for t, r, s in zip(tails, resets, same, strict=True)]
-    return _fragment(plain, moves, accepts), flags, _onward(moves, tails)
+    if not resets[0]:
+        raise _refused(terminal, "has no line feed", r"Use a pattern like (\r?\n[ \t]*)+.")
+    ends = [
+        accept and not tail and not reset for accept, tail, reset in zip(accepts, tails, resets, strict=True)
+    ]
+    return Measuring(_fragment(plain, moves, accepts), flags, _onward(moves, tails), _onward(moves, ends))
 
 
 def _refused(terminal: Terminal, reason: str, hint: str) -> UnsupportedFeatureError:
@@ -145,10 +163,10 @@ def _reaching(moves: list[list[tuple[int, int, int, int]]], goals: list[bool]) -
     return found
 
 
-def _onward(moves: list[list[tuple[int, int, int, int]]], tails: list[bool]) -> int:
+def _onward(moves: list[list[tuple[int, int, int, int]]], ends: list[bool]) -> int:
     found = 0
-    for row, tail in zip(moves, tails, strict=True):
-        if tail:
+    for row, is_end in zip(moves, ends, strict=True):
+        if is_end:
             for low, high, _, _ in row:
                 found |= (2 << high) - (1 << low)
     return found

@@ -7,7 +7,8 @@ as that. `realisable` looks for what can always be done nevertheless:
 
 - ``u`` *begins* with bytes after which some lexeme is read as ``u`` and as nothing of higher priority;
 - ``u`` *may follow* ``t`` if, wherever a lexeme of ``t`` may end, some byte that begins ``u`` doesn't continue
-  it, whatever else is read beside it; or if an ignored lexeme may stand between them.
+  it there or at a later end of the same lexeme, whatever else is read beside it; or if an ignored lexeme may
+  stand between them.
 
 A way to the end of the text on which each terminal may follow the one before it can be taken by bytes. So
 the grammar is *sound* if from each place behind a terminal there is such a way. The places are pairs (dotted
@@ -112,39 +113,46 @@ class _Analysis:
         self._watch = watch
         self._symbols = set(rules.terminal_symbol) - lines.marks
         self._all = sum(1 << t for t in self._symbols)
-        # Terminals that begin with the same bytes follow the same ones.
-        groups: dict[int, int] = {}
-        for u in self._symbols:
-            begins = walk.begins(u)
-            groups[begins] = groups.get(begins, 0) | 1 << u
-        self._groups = groups
+        self._follow = following_terminals(rules, len(walk.first), lines.marks, watch)
+        # Terminals that nothing comes before, by what they begin with: they follow the same ones.
+        self._groups: dict[int, int] = {}
+        self._special = []
+        for u in sorted(self._symbols):
+            if walk.above(u):
+                self._special.append(u)
+            else:
+                begins = walk.begins(u, 0)
+                self._groups[begins] = self._groups.get(begins, 0) | 1 << u
 
     # ------------------------------------------------------------------------------ pairs
 
-    def _may_begin(self, t: int, begins: int) -> bool:
-        """May a lexeme that begins with any of the bytes ``begins`` follow ``t`` directly?"""
-        if begins & ~self._walk.may_continue(t):
-            return True
-        return bool(begins) and all(begins & ~goes_on for goes_on in self._walk.ends(t))
+    def _expected_after(self, t: int) -> int:
+        """Return the bits of all terminals that may be expected where ``t`` was read."""
+        if t in self._ignored.terminals:
+            return -1
+        found = 0
+        for x in self._walk.may_end_with(t):
+            if x in self._ignored.terminals:
+                return -1
+            found |= self._follow.get(x, 0)
+        for b in self._ignored.terminals:
+            found |= 1 << b
+        return found
 
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
-        begins = self._walk.begins
-        newest = found = [b for b in ignored if self._may_begin(t, begins(b))]
+        begins, near = self._walk.begins, self._expected_after(t)
+        newest = found = [b for b in ignored if self._walk.may_follow(t, begins(b, near))]
         left = len(ignored) if self._ignored.most is None else self._ignored.most
         while newest and left > 1:
             left -= 1
             newest = [
-                c for c in ignored if c not in found and any(self._may_begin(b, begins(c)) for b in newest)
+                c
+                for c in ignored
+                if c not in found and any(self._walk.may_follow(b, begins(c, -1)) for b in newest)
             ]
             found = found + newest
         return found
-
-    def _is_parted(self, t: int, begins: int, ignored: Sequence[int]) -> bool:
-        """May ignored text plainly stand between ``t`` and a lexeme that begins with any of ``begins``?"""
-        walk = self._walk
-        goes_on = walk.may_continue(t)
-        return any(walk.begins(b) & ~goes_on and begins & ~walk.may_continue(b) for b in ignored)
 
     def _refused(
         self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False
@@ -152,23 +160,23 @@ class _Analysis:
         """Return the bits of ``expected`` that may not follow ``t``, and of those that need a separator."""
         gaps: Sequence[int] | None = None
         refused = separated = 0
-        # The last ignored lexeme that is allowed in a row has none behind it.
-        most = self._ignored.most
-        may_part = most is None or (most > 0 and not is_ignored)
-        self._watch.step(_PLACE, len(self._groups))
-        for begins, members in self._groups.items():
-            if not members & expected or begins & ~self._walk.may_continue(t):
+        near = self._expected_after(t)
+        special = [(u, 1 << u) for u in self._special if expected >> u & 1]
+        groups = [(begins, begins, members) for begins, members in self._groups.items() if members & expected]
+        groups += [(self._walk.begins(u, near), self._walk.begins(u, -1), bit) for u, bit in special]
+        self._watch.step(_PLACE, 1 + len(groups))
+        for directly, behind, members in groups:
+            if self._walk.may_follow(t, directly):
                 continue
-            # Walks are long: a separator that is plain to see counts as needed.
-            if may_part and self._is_parted(t, begins, ignored):
+            if gaps is None:
+                # The last ignored lexeme that is allowed in a row has none behind it.
+                most = self._ignored.most
+                is_possible = most is None or (most > 0 and not is_ignored)
+                gaps = self._ignored_after(t, ignored) if is_possible else []
+            if any(self._walk.may_follow(b, behind) for b in gaps):
                 separated |= members & expected
-            elif not self._may_begin(t, begins):
-                if gaps is None:
-                    gaps = self._ignored_after(t, ignored) if may_part else []
-                if any(self._may_begin(b, begins) for b in gaps):
-                    separated |= members & expected
-                else:
-                    refused |= members & expected
+            else:
+                refused |= members & expected
         return refused, separated
 
     # ------------------------------------------------------------------------------ blocked text
@@ -203,7 +211,7 @@ class _Analysis:
 
     def result(self) -> Realisable:
         """Return what was found."""
-        follow = following_terminals(self._rules, len(self._walk.first), self._lines.marks, self._watch)
+        follow = self._follow
         inside = self._ignored.terminals if len(self._outside) < len(self._ignored.terminals) else None
         refused: dict[int, tuple[int, int]] = {}
         separated: dict[int, int] = {}
@@ -223,10 +231,12 @@ class _Analysis:
                     within = 0
             if out or within:
                 after_ignored[b] = out, within
-        hidden = self._groups.get(0, 0)
+        hidden = sum(1 << u for u in self._symbols if not self._walk.begins(u, -1))
         if not (hidden or after_ignored or any(map(any, refused.values()))):
             return Realisable(None, blocked, separated)
-        places = _Places(self._rules, refused, after_ignored, hidden, self._ignored, self._lines, self._watch)
+        places = _Places(
+            self._rules, self._walk, refused, after_ignored, hidden, self._ignored, self._lines, self._watch
+        )
         return Realisable(places.problem(), blocked, separated)
 
 
@@ -240,6 +250,7 @@ class _Places:
     def __init__(
         self,
         rules: Rules,
+        walk: LexemeWalk,
         refused: dict[int, tuple[int, int]],
         after_ignored: dict[int, tuple[int, int]],
         hidden: int,
@@ -248,10 +259,11 @@ class _Places:
         watch: Watch,
     ) -> None:
         self._rules = rules
+        self._walk = walk
         self._ignored = ignored
         self._lines = lines
         self._watch = watch
-        numbers: dict[tuple[str, tuple[int, int]], int] = {("start", (0, 0)): 0}
+        numbers: dict[tuple[str, tuple[int, int]], int] = {("start", (hidden, hidden)): 0}
 
         def number(group: str, row: tuple[int, int]) -> int:
             return numbers.setdefault((group, row), len(numbers))
@@ -261,7 +273,7 @@ class _Places:
         }
         self._ignored_kind = {b: number("ignored", row) for b, row in after_ignored.items()}
         self._newline_kind = self._kind.get(lines.newline, -1)
-        self._refused = [(out | hidden, within | hidden) for _, (out, within) in numbers]
+        self._refused = [row for _, row in numbers]
         # The first dotted state of a rule is where its callers are.
         starts = set(rules.rule_start)
         self._inside = [d not in starts and lines.is_inside[r] for d, r in enumerate(rules.rule_of)]
@@ -301,7 +313,7 @@ class _Places:
 
     def problem(self) -> tuple[int, int] | None:
         """Return a terminal behind which no way to the end is known, and one that may not follow it."""
-        rules, n, ends = self._rules, self._n, self._ends
+        rules, ends = self._rules, self._ends
         every = (1 << len(self._refused)) - 1
         if not self._ignored.trailing:
             for k in self._ignored_kind.values():
@@ -318,32 +330,65 @@ class _Places:
         for rule, wanted, goes_on in contexts:  # grows while it is read
             for d in dots[rule]:
                 self._watch.step(_PLACE)
-                for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
-                    u = rules.terminal_symbol[e]
-                    kind = self._newline_kind if u in self._lines.marks else self._kind[u]
-                    if not ends[kind * n + rules.terminal_target[e]] & wanted:
-                        return self._named(u, kind, d)
-                # What a rule begins with need not go on; who calls it must.
-                if (d != rules.rule_start[rule] or (d == start and self._ignored.leading)) and self._goes_on(
-                    d, goes_on
-                ):
-                    for b, k in self._ignored_kind.items():
-                        is_read = b != self._lines.inner_newline or self._inside[d]
-                        if is_read and self._refused[k][self._inside[d]] and not ends[k * n + d] & wanted:
-                            return self._named(b, k, d)
+                for t, kind in self._read_at(d, wanted, goes_on):
+                    if not any(self._walk.carries(t, u) for u in self._good_at(d, wanted)):
+                        return self._named(t, kind, d)
                 for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                     called, target = rules.rule_symbol[e], rules.rule_target[e]
-                    inner = 0
-                    for k in range(len(self._refused)):
-                        if ends[k * n + target] & wanted:
-                            inner |= 1 << k
-                    context = called, inner, self._goes_on(target, goes_on)
+                    context = called, self._wanted(target, wanted), self._goes_on(target, goes_on)
                     if context not in seen:
                         seen.add(context)
                         contexts.append(context)
             if len(contexts) > _MOST_CONTEXTS:
                 return self._first_problem()
         return None
+
+    def _read_at(self, d: int, wanted: int, after_rule: bool) -> Iterator[tuple[int, int]]:
+        """Yield terminals, and their kinds, that may be read at ``d`` without a known way on behind them."""
+        rules, n, ends = self._rules, self._n, self._ends
+        for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+            t = rules.terminal_symbol[e]
+            kind = self._newline_kind if t in self._lines.marks else self._kind[t]
+            if not ends[kind * n + rules.terminal_target[e]] & wanted:
+                yield t, kind
+        # What a rule begins with need not go on; who calls it must.
+        is_start = d == rules.rule_start[rules.rule_of[d]]
+        if is_start and not (d == rules.rule_start[0] and self._ignored.leading):
+            return
+        if self._goes_on(d, after_rule):
+            for b, k in self._ignored_kind.items():
+                is_read = b != self._lines.inner_newline or self._inside[d]
+                if is_read and self._refused[k][self._inside[d]] and not ends[k * n + d] & wanted:
+                    yield b, k
+
+    def _wanted(self, d: int, wanted: int) -> int:
+        """Return the kinds from which there is a way from ``d`` to the end of its rule, with one of ``wanted``."""
+        found = 0
+        for k in range(len(self._refused)):
+            if self._ends[k * self._n + d] & wanted:
+                found |= 1 << k
+        return found
+
+    def _good_at(self, d: int, wanted: int) -> set[int]:
+        """Return the terminals expected at ``d`` behind which there is a way."""
+        rules = self._rules
+        found: set[int] = set()
+        places = [(d, wanted)]
+        seen = set(places)
+        for place, kinds in places:  # grows while it is read
+            self._watch.step(_PLACE)
+            for e in range(rules.terminal_offsets[place], rules.terminal_offsets[place + 1]):
+                t = rules.terminal_symbol[e]
+                if t not in self._lines.marks:
+                    after = self._wanted(rules.terminal_target[e], kinds)
+                    if after >> self._kind[t] & 1:
+                        found.add(t)
+            for e in range(rules.rule_offsets[place], rules.rule_offsets[place + 1]):
+                called = rules.rule_start[rules.rule_symbol[e]], self._wanted(rules.rule_target[e], kinds)
+                if called not in seen:
+                    seen.add(called)
+                    places.append(called)
+        return found
 
     def _goes_on(self, d: int, after_rule: bool) -> bool:
         """May anything follow at ``d``?"""
@@ -360,7 +405,7 @@ class _Places:
         return t, next(_members(refused), t)
 
     def _first_problem(self) -> tuple[int, int]:
-        every = {**self._ignored_kind, **self._kind}
+        every = {**self._kind, **self._ignored_kind}
         return next((self._named(t, k, 0) for t, k in every.items() if any(self._refused[k])), (0, 0))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from constrain.grammars.errors import SpecError
 from constrain.grammars.ir import (
+    HOLE,
     Alternation,
     Complement,
     Concatenation,
@@ -93,6 +94,8 @@ def resolve(names: Iterable[str | int], vocabulary: Vocabulary) -> Mapping[bytes
     found: dict[bytes, int] = {}
     name_of: dict[int, str | int] = {}
     for name in names:
+        if name == HOLE.name:
+            continue
         if isinstance(name, str):
             known = vocabulary.special_tokens
             if name not in known:

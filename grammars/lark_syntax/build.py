@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as AbstractSequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from constrain.grammars import ir
-from constrain.grammars.adjacency import edge_characters, neighbours
+from constrain.grammars.adjacency import Neighbours, edge_characters, neighbours
 from constrain.grammars.combine import derives_empty, embed
 from constrain.grammars.errors import SpecError
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
-from constrain.grammars.lark_syntax.edges import Side, continuing, holds, refused_bytes
+from constrain.grammars.lark_syntax.edges import Condition, Side, continuing, holds, read_on, refused_bytes
 from constrain.grammars.lark_syntax.literals import literal
+from constrain.grammars.lark_syntax.special import special_tokens
 from constrain.grammars.lark_syntax.substring import substring
 from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import (
@@ -37,6 +39,7 @@ from constrain.grammars.lark_syntax.tree import (
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize, union
 from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.separate import STRING_RANK
 
 _START = "start"
 _SOMETHING = ir.Literal(b"?")
@@ -80,7 +83,8 @@ class LarkOptions:
         ``"any"``: a text may be cut into lexemes in any way.
     max_ignored : int or None
         So many ignored lexemes may follow one another, and a repeat in an ignored terminal that matches only blanks
-        has so many rounds. ``None``: any number, and so with ``lexing="any"`` and where indentation counts.
+        has so many rounds. ``None``: any number. The number of lexemes has no bound with ``lexing="any"``, where
+        indentation counts, and where a comment goes on to the end of its line.
     indentation : Layout or None
         Which terminals stand for indentation.
     """
@@ -177,7 +181,7 @@ class _Builder:
         self.dropped: dict[str, None] = {}
         # Terminals that look at the text around their lexemes.
         self.looking: list[tuple[int, Lexeme]] = []
-        self.edges_of: dict[tuple[int, bool], ir.Ranges] = {}
+        self.characters: dict[tuple[frozenset[int], bool], ir.Ranges] = {}
         self.options = options
         self.watch = watch
         self.reader = TerminalReader(definitions, watch)
@@ -218,51 +222,75 @@ class _Builder:
         indentation = None if layout is None else self.layout(layout)
         policy = self.policy(tuple(ignored))
         grammar = ir.Grammar(tuple(self.terminals), self.rules, start, policy, self.pointers, indentation)
-        for t, lexeme in self.looking:
-            if lexeme.edges.is_in_loop:
-                self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
         return self.with_edges(grammar) if self.looking else grammar
 
     def with_edges(self, grammar: ir.Grammar) -> ir.Grammar:
         """Return the grammar with what terminals ask of the text behind them, and refuse what can't be enforced."""
+        following, preceding = (neighbours(grammar, self.watch, after=after) for after in (True, False))
         terminals = list(grammar.terminals)
         is_longest = self.options.lexing == "longest"
-        for after in (True, False):
-            looking = [
-                (t, lexeme, lexeme.edges.after if after else lexeme.edges.before)
-                for t, lexeme in self.looking
-            ]
-            if not any(conditions for _, _, conditions in looking):
-                continue
-            beside = neighbours(grammar, self.watch, after=after)
-            characters: dict[frozenset[int], ir.Ranges] = {}
-            for others in {each.terminals for each in beside}:
-                found = NONE
-                for edge in {self.edge(grammar.terminals[other], other, not after) for other in others}:
-                    found = union(found, edge)
-                characters[others] = found
-            for t, lexeme, conditions in looking:
-                outer = characters[beside[t].terminals]
-                if after and is_longest:
-                    outer = difference(outer, continuing(lexeme.pattern))
-                side = Side(edge_characters(lexeme.pattern, at_end=after), outer, beside[t].is_last)
-                for condition in conditions:
-                    if holds(condition, side, after=after):
-                        continue
-                    refused = refused_bytes(condition, side) if after and is_longest else None
-                    if refused is None:
-                        what = "after" if after else "before"
-                        self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
+        for t, lexeme in self.looking:
+            if lexeme.edges.is_in_loop:
+                self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+            for condition in lexeme.edges.before:
+                words = self.words(lexeme, condition)
+                side = Side(
+                    edge_characters(words, at_end=False),
+                    self.beside(preceding[t], False),
+                    preceding[t].is_last,
+                )
+                if not holds(condition, side, after=False):
+                    self.refuse_edge(t, lexeme, "looks at the text before it, which may be otherwise")
+            for condition in lexeme.edges.after:
+                words = self.words(lexeme, condition)
+                outer = self.beside(following[t], True)
+                if is_longest:
+                    outer = difference(outer, continuing(words))
+                side = Side(edge_characters(words, at_end=True), outer, following[t].is_last)
+                if holds(condition, side, after=True):
+                    continue
+                refused = refused_bytes(condition, side) if is_longest and words == lexeme.pattern else None
+                if refused is not None:
                     not_before = normalize([*terminals[t].not_before, *refused])
                     terminals[t] = replace(terminals[t], not_before=not_before)
+                    continue
+                if is_longest:
+                    onward = read_on(words, self.instead(t, following, preceding))
+                    side = replace(side, outer=difference(outer, onward))
+                if not is_longest or not holds(condition, side, after=True):
+                    self.refuse_edge(t, lexeme, "looks at the text after it, which may be otherwise")
         return replace(grammar, terminals=tuple(terminals))
 
-    def edge(self, terminal: ir.Terminal, t: int, at_end: bool) -> ir.Ranges:
-        """Return the characters that lexemes of a terminal end (or begin) with."""
-        key = t, at_end
-        if key not in self.edges_of:
-            self.edges_of[key] = FULL if t in self.inner else edge_characters(terminal.pattern, at_end=at_end)
-        return self.edges_of[key]
+    def words(self, lexeme: Lexeme, condition: Condition) -> ir.Pattern:
+        """Return the lexemes that a condition is about."""
+        if condition.core is None:
+            return lexeme.pattern
+        return self.reader.lowered(condition.core, lexeme.module, lexeme.offset)
+
+    def beside(self, others: Neighbours, after: bool) -> ir.Ranges:
+        """Return the characters that may stand beside a terminal with these neighbours."""
+        key = others.terminals, after
+        if key not in self.characters:
+            edges = {
+                FULL if t in self.inner else edge_characters(self.terminals[t].pattern, at_end=not after)
+                for t in others.terminals
+            }
+            found = NONE
+            for edge in edges:
+                found = union(found, edge)
+            self.characters[key] = found
+        return self.characters[key]
+
+    def instead(
+        self, t: int, following: AbstractSequence[Neighbours], preceding: AbstractSequence[Neighbours]
+    ) -> list[ir.Pattern]:
+        """Return the patterns of terminals that may stand wherever terminal ``t`` may."""
+        found = set(range(len(self.terminals))) - {t, *self.inner}
+        for before in preceding[t].terminals:
+            found &= following[before].terminals
+        if preceding[t].is_last:
+            found = {other for other in found if preceding[other].is_last}
+        return [self.terminals[other].pattern for other in found]
 
     def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
         """Refuse a terminal for its lookaround."""
@@ -277,7 +305,11 @@ class _Builder:
         """Return where and how much ignored text may stand."""
         if not ignored:
             return ir.Ignored()
-        return ir.Ignored(ignored, leading=True, trailing=True, most=self.most)
+        most = self.most
+        if any(continuing(self.terminals[t].pattern) for t in ignored):
+            # A comment up to the end of its line needs more ignored text behind it, which a bound could forbid.
+            most = None
+        return ir.Ignored(ignored, leading=True, trailing=True, most=most)
 
     def layout(self, layout: Layout) -> ir.Indentation:
         """Return the terminals that stand for indentation."""
@@ -341,6 +373,7 @@ class _Builder:
         is_ignored: bool = False,
     ) -> ir.TerminalReference:
         """Add a terminal that was read."""
+        # STRING_RANK for a string in a rule.
         rank = 4 * priority + 2 * is_string + (not is_ignored)
         found = self.add(lexeme.pattern, name, rank)
         if lexeme.edges:
@@ -484,10 +517,12 @@ class _Builder:
                     node.offset,
                     "Define a terminal, in upper case, with it.",
                 )
-            case Special(written, offset):
-                raise module.unsupported(
-                    written, offset, "is a special token, which is not supported yet", "Leave it out."
-                )
+            case Special(written):
+                known = self.terminal_of.get(("special", written))
+                if known is None:
+                    pattern = special_tokens(node, module)
+                    known = self.terminal_of["special", written] = self.add(pattern, written, STRING_RANK)
+                return known
             case Nested():
                 return self.nested(node, module)
         raise TypeError(f"no node: {node!r}")

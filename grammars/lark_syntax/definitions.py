@@ -77,6 +77,11 @@ class Entry:
     priority: int = 0
 
     @property
+    def label(self) -> str:
+        """How messages call it."""
+        return self.name if self.name.startswith("%") else f"{self.kind} {self.name!r}"
+
+    @property
     def kind(self) -> str:
         """What it is, for messages."""
         return "terminal" if self.is_terminal else "rule"
@@ -163,6 +168,12 @@ class _Loader:
                     for symbol in names:
                         name = rename(symbol.name)
                         self.refuse_known(found, module, name, symbol)
+                        if not symbol.is_terminal and name not in self.given:
+                            raise module.error(
+                                f"The rule {symbol.name!r} is declared, but nothing says what it is.",
+                                symbol.offset,
+                                "Pass it with embed=, or declare a terminal (upper case).",
+                            )
                         found.entries[name] = Entry(name, symbol.is_terminal, module, symbol.offset, [])
                 case Ignore(body, offset) if is_main:
                     found.ignored.append((Body(body, module, rename), offset))
@@ -349,7 +360,7 @@ class _Loader:
                     names.append(name)
                     if name not in found.entries and name not in self.given:
                         raise body.module.error(
-                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.name}, but not defined.",
+                            f"The {kind(symbol.name)} {symbol.name!r} is used in {entry.label}, but not defined.",
                             symbol.offset,
                             _alike(name, found.entries),
                         )

@@ -3,16 +3,17 @@ r"""Lookaround at the ends of a terminal, which sees the text around the lexeme.
 What a regular expression asks of the text before its first or after its last character is no property of the
 lexeme. `split` takes it off a terminal; when the grammar is known, `holds` says whether it is always so, given
 what may stand beside the lexeme. ``/if\b/`` is fine where a blank must follow, and so is ``/[0-9]+(?![0-9])/``
-always, since a lexeme ends where no digit follows. Lookahead that isn't always so, but that the next byte decides
-given what may stand there, is enforced while texts are read: `refused_bytes`. Anything else is refused.
+always, since a lexeme ends where no digit follows. Nor does it matter what another terminal would read on as part of
+a longer lexeme: ``/if\b/`` is fine as well wherever a name may stand in its place. Lookahead of a whole terminal that the
+next byte decides, given what may stand there, is enforced while texts are read: `refused_bytes`. Anything else is refused.
 
 Lookahead that is not the last part of a terminal sees what is left of the lexeme, and no more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from constrain.grammars.adjacency import edge_characters
 from constrain.grammars.ir import EMPTY_STRING, Concatenation, Pattern, Ranges, Repeat
@@ -29,11 +30,26 @@ from constrain.grammars.regex.nodes import (
     sequence,
     tree_lengths,
 )
-from constrain.grammars.regex.ranges import NONE, difference, intersect, is_disjoint, normalize, union
+from constrain.grammars.regex.prefixes import few_members, next_characters
+from constrain.grammars.regex.ranges import FULL, NONE, difference, intersect, is_disjoint, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 
-# One of these must hold.
-Condition: TypeAlias = tuple[Near | Look, ...]
+_MOST_WORDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Assertions of which one must hold.
+
+    Parameters
+    ----------
+    parts : tuple of Near or Look
+    core : Tree or None
+        What the lexemes are for which they must; ``None``: any of the terminal.
+    """
+
+    parts: tuple[Near | Look, ...]
+    core: Tree | None = None
 
 
 @dataclass(slots=True)
@@ -66,12 +82,17 @@ def _strip(tree: Tree, at_end: bool, edges: Edges) -> Task[Tree]:
     match tree:
         case Sequence(parts):
             left = list(parts)
+            found = edges.after if at_end else edges.before
+            n_before = len(found)
             places = range(len(left) - 1, -1, -1) if at_end else range(len(left))
             for i in places:
                 left[i] = yield _strip(left[i], at_end, edges)
                 if tree_lengths(left[i])[1] != 0:
                     break
-            return sequence(left)
+            core = sequence(left)
+            # The outermost sequence is the whole lexeme.
+            found[n_before:] = [replace(condition, core=core) for condition in found[n_before:]]
+            return core
         case Choice(parts):
             left = []
             for part in parts:
@@ -98,7 +119,7 @@ def _condition(tree: Tree, at_end: bool) -> Condition | None:
         if not looks:
             return None
         found.append(part)
-    return tuple(found)
+    return Condition(tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +143,7 @@ class Side:
 
 def holds(condition: Condition, side: Side, *, after: bool) -> bool:
     """Is the condition true whatever stands there?"""
-    return any(_holds(part, side, after) for part in condition)
+    return any(_holds(part, side, after) for part in condition.parts)
 
 
 def _holds(part: Near | Look, side: Side, after: bool) -> bool:
@@ -149,7 +170,7 @@ def refused_bytes(condition: Condition, side: Side) -> Ranges | None:
     ``None`` where that depends on more than the next byte, or on the lexeme.
     """
     allowed = NONE
-    for part in condition:
+    for part in condition.parts:
         if isinstance(part, Look):
             return None
         relevant = [case for case in part.cases if not is_disjoint(case.before, side.inner)]
@@ -178,3 +199,18 @@ def continuing(pattern: Pattern) -> Ranges:
         if single is not None:
             return single
     return NONE
+
+
+def read_on(words: Pattern, others: Iterable[Pattern]) -> Ranges:
+    """Return characters with which some of ``others`` goes on after every member of ``words``, if these are few."""
+    members = few_members(words, _MOST_WORDS)
+    if not members:
+        return NONE
+    found = FULL
+    patterns = list(others)
+    for word in members:
+        onward: Ranges = NONE
+        for pattern in patterns:
+            onward = union(onward, next_characters(pattern, word))
+        found = intersect(found, onward)
+    return found

@@ -15,11 +15,13 @@ from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import concatenate
 from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.tags.formats import (
+    HOLE_MARK,
     Choice,
     Constant,
     Embedded,
     Format,
     FreeText,
+    Hole,
     Mark,
     Marks,
     Repeated,
@@ -104,6 +106,10 @@ class Assembly:
                 return ir.Sequence((self.fixed(begin), (yield self.expression(content, ends))))
             case Constant(given):
                 return self.then((self.fixed(given),), ends)
+            case Hole(given, key):
+                before = [ir.Literal(mark.encode()) if isinstance(mark, str) else mark for mark in given]
+                pattern = concatenate((*before, ir.HOLE))
+                return self.terminal(pattern, HOLE_MARK + key)
             case Embedded():
                 return self.then((self.embedded(output),), ends)
             case Repeated(body, minimum, maximum):
@@ -131,7 +137,7 @@ class Assembly:
             if after[trigger]:
                 segment = self.segment(cuts, trigger)
                 regions.append(ir.Sequence((segment, ir.Choice(tuple(after[trigger])))))
-        region = ir.Choice(tuple(regions))
+        region: ir.Expression = ir.Choice(tuple(regions))
         excludes = (*words, *output.excludes)
         tail = self.text_up_to(excludes, ends) if ends else self.text(excludes)
         if output.stop_after_first:

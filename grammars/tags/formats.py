@@ -104,8 +104,19 @@ class SeparatedTags:
     stop_after_first: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Marks, and after them something that is written out when it is needed, under the name ``key``."""
+
+    marks: Marks
+    key: str
+
+
+HOLE_MARK = "\0"
+"""Names of holes' terminals begin with it."""
+
 Format: TypeAlias = (
-    Constant | FreeText | Embedded | Sequence | Choice | Repeated | Tag | TriggeredTags | SeparatedTags
+    Constant | FreeText | Embedded | Sequence | Choice | Repeated | Tag | TriggeredTags | SeparatedTags | Hole
 )
 
 

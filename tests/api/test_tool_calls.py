@@ -16,6 +16,7 @@ from constrain.grammars.ir import SpecialToken
 from constrain.tags import ToolCall, ToolOutput, ToolTemplate, tool_calls
 from constrain.tokenizer_index.vocabulary import Vocabulary
 from constrain.tool_templates import TEMPLATES
+from tests.api.table_model import TableModel, random_row
 
 WEATHER = {
     "type": "object",
@@ -278,6 +279,21 @@ def variadic(*args: int) -> None:
 def test_errors(tools: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         tool_calls(tools, **options)
+
+
+@pytest.mark.parametrize("template", ["hermes", "qwen", "mistral", "harmony"])
+def test_generated_answers_are_read(template: str) -> None:
+    model = TableModel([bytes([byte]) for byte in range(256)])
+    model.vocabulary = vocabulary_of(template)
+    model.eos = 256
+    model.row = random_row(model.vocabulary.size)
+    spec = tool_calls(TOOLS, template=template, tool_choice="now", reasoning="required", parallel=False)
+    result = constrain.generate(model, "x", spec, max_tokens=150, seed=3)
+    assert result.value.calls == (ToolCall("now", {}),)
+    assert result.value.reasoning is not None
+    # Special tokens are no text.
+    if template != "hermes":
+        assert not any(name in result.text for name in names_of(TEMPLATES[template]))
 
 
 def test_errors_of_schemas_name_the_tool() -> None:

@@ -337,8 +337,13 @@ class ReferenceGrammar:
                 return True
         return False
 
+    def alike(self, state: State) -> State:
+        """Return a state, the same for all that are viable for the same reason."""
+        return state
+
     def is_viable(self, state: State, *, at_most: int = 2000) -> bool | None:
         """Does some text lead on to acceptance? ``None``: not known after ``at_most`` states."""
+        state = self.alike(state)
         parent: dict[State, State | None] = {state: None}
         queue = deque([state])
         while queue:
@@ -352,7 +357,7 @@ class ReferenceGrammar:
             if len(parent) > at_most:
                 return None
             for byte in self.classes(current):
-                after = self.step(current, byte)
+                after = self.alike(self.step(current, byte))
                 if after and after not in parent and self._viable.get(after, True):
                     parent[after] = current
                     queue.append(after)
