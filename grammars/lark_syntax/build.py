@@ -13,7 +13,7 @@ from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry,
 from constrain.grammars.lark_syntax.lexicon import Lexicon
 from constrain.grammars.lark_syntax.options import LarkGrammar, LarkOptions, Layout
 from constrain.grammars.lark_syntax.substring import substring
-from constrain.grammars.lark_syntax.surroundings import check_surroundings
+from constrain.grammars.lark_syntax.surroundings import with_surroundings
 from constrain.grammars.lark_syntax.tree import (
     Choice,
     Conjunction,
@@ -130,9 +130,7 @@ class _Builder:
         layout = self.options.indentation
         indentation = None if layout is None else lexicon.layout(layout)
         grammar = ir.Grammar(tuple(lexicon.terminals), self.rules, start, policy, self.pointers, indentation)
-        if lexicon.looking:
-            check_surroundings(grammar, lexicon, self.watch)
-        return grammar
+        return with_surroundings(grammar, lexicon, self.watch) if lexicon.looking else grammar
 
     # -------------------------------------------------------------------------------- inner grammars
 
