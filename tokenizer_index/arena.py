@@ -155,8 +155,8 @@ _NETWORK = (
     (k.RULE_START, "rule_start"),
     (k.IGNORED, "ignored"),
     (k.IGNORED_LIST, "ignored_terminals"),
-    (k.BLOCKED_ROW, "blocked_row"),
-    (k.BLOCKED, "blocked"),
+    (k.BARRED_ROW, "blocked_row"),
+    (k.BARRED, "blocked"),
 )
 _MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
 
@@ -447,6 +447,7 @@ class Arena:
             *((table, (getattr(network, name),)) for table, name in _NETWORK),
         ]
         lines = network.lines
+        header[k.S_INDENT] = header[k.S_DEDENT] = -1
         if lines is not None:
             pieces += [(k.LINE_FLAGS, (lines.flags,)), (k.RULE_INSIDE, (lines.is_inside,))]
             header[k.S_INDENT], header[k.S_DEDENT] = lines.indent, lines.dedent

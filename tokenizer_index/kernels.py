@@ -47,9 +47,10 @@ from constrain.tokenizer_index.layout import (
     AFTER_RULE,
     AFTER_TERMINAL,
     ALL_CHARACTERS,
+    BARRED,
+    BARRED_ROW,
     BEAM,
     BLOCKED,
-    BLOCKED_ROW,
     BUCKET_MAX,
     BUF_ACCEPT,
     BUF_CHARS,
@@ -1692,11 +1693,11 @@ def _is_blocked(h, template, t, stamp):
 
     Between brackets a line break may stand between them.
     """
-    row = _get32(_view(h, BLOCKED_ROW), t)
+    row = _get32(_view(h, BARRED_ROW), t)
     if row < 0 or (_header(h, S_INNER_NEWLINE) >= 0 and _is_inside(h, template) != 0):
         return 0
     mark = _view(h, TERM_MARK)
-    blocked = _view(h, BLOCKED)
+    blocked = _view(h, BARRED)
     n = _header(h, S_TERMINALS)
     for u in range(n):
         if _get64(mark, u) == stamp and _get32(blocked, row * n + u) == 0:

@@ -46,8 +46,8 @@ LOW40 = 0xFFFFFFFFFF
     IGNORED,
     HAS_FOLLOW,  # something may come after the terminal
     IGNORED_LIST,
-    BLOCKED_ROW,  # the row of an ignored terminal in BLOCKED, or -1
-    BLOCKED,  # i32 (n, n_terminals): can't follow it
+    BARRED_ROW,  # the row of an ignored terminal in BARRED, or -1
+    BARRED,  # i32 (n, n_terminals): can't follow it
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
