@@ -121,6 +121,10 @@ class _Analysis:
 
     # ------------------------------------------------------------------------------ pairs
 
+    def _begins(self, t: int) -> int:
+        """Return the bytes that begin ``t``; between brackets the newline that ends lines is not read."""
+        return self._walk.begins(self._lines.newline if t == self._lines.inner_newline != -1 else t)
+
     def _may_begin(self, t: int, begins: int) -> bool:
         """May a lexeme that begins with any of the bytes ``begins`` follow ``t`` directly?"""
         if begins & ~self._walk.may_continue(t):
@@ -129,7 +133,7 @@ class _Analysis:
 
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
-        begins = self._walk.begins
+        begins = self._begins
         newest = found = [b for b in ignored if self._may_begin(t, begins(b))]
         left = len(ignored) if self._ignored.most is None else self._ignored.most
         while newest and left > 1:
