@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -100,6 +100,7 @@ class _Loose:
             yield from self._edges[x]
 
 
+@lru_cache(maxsize=256)
 def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]:
     """Return the rows of positions, and the edges of each position."""
     positions = np.frombuffer(fragment.positions, np.int32).reshape(-1, N_POSITION_COLUMNS).tolist()

@@ -144,20 +144,31 @@ class _Analysis:
             found = found + newest
         return found
 
+    def _is_parted(self, t: int, begins: int, ignored: Sequence[int]) -> bool:
+        """May ignored text plainly stand between ``t`` and a lexeme that begins with any of ``begins``?"""
+        walk = self._walk
+        goes_on = walk.may_continue(t)
+        return any(walk.begins(b) & ~goes_on and begins & ~walk.may_continue(b) for b in ignored)
+
     def _refused(
         self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False
     ) -> tuple[int, int]:
         """Return the bits of ``expected`` that may not follow ``t``, and of those that need a separator."""
         gaps: Sequence[int] | None = None
         refused = separated = 0
+        # The last ignored lexeme that is allowed in a row has none behind it.
+        most = self._ignored.most
+        may_part = most is None or (most > 0 and not is_ignored)
         self._watch.step(_PLACE, len(self._groups))
         for begins, members in self._groups.items():
-            if members & expected and not self._may_begin(t, begins):
+            if not members & expected or begins & ~self._walk.may_continue(t):
+                continue
+            # Walks are long: a separator that is plain to see counts as needed.
+            if may_part and self._is_parted(t, begins, ignored):
+                separated |= members & expected
+            elif not self._may_begin(t, begins):
                 if gaps is None:
-                    # The last ignored lexeme that is allowed in a row has none behind it.
-                    most = self._ignored.most
-                    is_possible = most is None or (most > 0 and not is_ignored)
-                    gaps = self._ignored_after(t, ignored) if is_possible else []
+                    gaps = self._ignored_after(t, ignored) if may_part else []
                 if any(self._may_begin(b, begins) for b in gaps):
                     separated |= members & expected
                 else:

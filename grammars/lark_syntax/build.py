@@ -15,7 +15,7 @@ from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
-from constrain.grammars.lark_syntax.edges import Side, continuing, holds
+from constrain.grammars.lark_syntax.edges import Side, continuing, holds, refused_bytes
 from constrain.grammars.lark_syntax.literals import literal
 from constrain.grammars.lark_syntax.substring import substring
 from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
@@ -35,7 +35,7 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.ranges import FULL, NONE, difference, union
+from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 
 _START = "start"
@@ -177,6 +177,7 @@ class _Builder:
         self.dropped: dict[str, None] = {}
         # Terminals that look at the text around their lexemes.
         self.looking: list[tuple[int, Lexeme]] = []
+        self.edges_of: dict[tuple[int, bool], ir.Ranges] = {}
         self.options = options
         self.watch = watch
         self.reader = TerminalReader(definitions, watch)
@@ -217,29 +218,49 @@ class _Builder:
         indentation = None if layout is None else self.layout(layout)
         policy = self.policy(tuple(ignored))
         grammar = ir.Grammar(tuple(self.terminals), self.rules, start, policy, self.pointers, indentation)
-        if self.looking:
-            self.check_edges(grammar)
-        return grammar
+        for t, lexeme in self.looking:
+            if lexeme.edges.is_in_loop:
+                self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
+        return self.with_edges(grammar) if self.looking else grammar
 
-    def check_edges(self, grammar: ir.Grammar) -> None:
-        """Refuse terminals that ask of the text around them what is not always so."""
+    def with_edges(self, grammar: ir.Grammar) -> ir.Grammar:
+        """Return the grammar with what terminals ask of the text behind them, and refuse what can't be enforced."""
+        terminals = list(grammar.terminals)
+        is_longest = self.options.lexing == "longest"
         for after in (True, False):
+            looking = [
+                (t, lexeme, lexeme.edges.after if after else lexeme.edges.before)
+                for t, lexeme in self.looking
+            ]
+            if not any(conditions for _, _, conditions in looking):
+                continue
             beside = neighbours(grammar, self.watch, after=after)
-            for t, lexeme in self.looking:
-                if lexeme.edges.is_in_loop:
-                    self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
-                outer = NONE
-                for other in beside[t].terminals:
-                    pattern = grammar.terminals[other].pattern
-                    more = FULL if other in self.inner else edge_characters(pattern, at_end=not after)
-                    outer = union(outer, more)
-                if after and self.options.lexing == "longest":
+            characters = {beside_t.terminals: NONE for beside_t in beside}
+            for others in characters:
+                for edge in {self.edge(grammar.terminals[other], other, not after) for other in others}:
+                    characters[others] = union(characters[others], edge)
+            for t, lexeme, conditions in looking:
+                outer = characters[beside[t].terminals]
+                if after and is_longest:
                     outer = difference(outer, continuing(lexeme.pattern))
                 side = Side(edge_characters(lexeme.pattern, at_end=after), outer, beside[t].is_last)
-                for condition in lexeme.edges.after if after else lexeme.edges.before:
-                    if not holds(condition, side, after=after):
+                for condition in conditions:
+                    if holds(condition, side, after=after):
+                        continue
+                    refused = refused_bytes(condition, side) if after and is_longest else None
+                    if refused is None:
                         what = "after" if after else "before"
                         self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
+                    not_before = normalize([*terminals[t].not_before, *refused])
+                    terminals[t] = replace(terminals[t], not_before=not_before)
+        return replace(grammar, terminals=tuple(terminals))
+
+    def edge(self, terminal: ir.Terminal, t: int, at_end: bool) -> ir.Ranges:
+        """Return the characters that lexemes of a terminal end (or begin) with."""
+        key = t, at_end
+        if key not in self.edges_of:
+            self.edges_of[key] = FULL if t in self.inner else edge_characters(terminal.pattern, at_end=at_end)
+        return self.edges_of[key]
 
     def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
         """Refuse a terminal for its lookaround."""
