@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import Any
 
 from constrain.base_spec import Spec
 from constrain.errors import SpecError
@@ -12,6 +13,21 @@ from constrain.grammar_spec import grammar
 from constrain.grammars.limits import Limits
 
 _SUFFIX = ".lark"
+# Programs may have any number of comments and blank lines in a row.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "c": {"max_ignored": None},
+    "go": {"max_ignored": None},
+    "javascript": {"max_ignored": None},
+    "python": {
+        "indentation": {
+            "newline": "_NEWLINE",
+            "indent": "_INDENT",
+            "dedent": "_DEDENT",
+            "brackets": [("(", ")"), ("[", "]"), ("{", "}")],
+            "tab": 8,
+        }
+    },
+}
 
 
 def grammar_library(name: str, *, limits: Limits | None = None) -> Spec:
@@ -30,7 +46,7 @@ def grammar_library(name: str, *, limits: Limits | None = None) -> Spec:
     SpecError
         There is no such grammar.
     """
-    return grammar(grammar_text(name), syntax="lark", limits=limits)
+    return grammar(grammar_text(name), syntax="lark", limits=limits, **_OPTIONS.get(name, {}))
 
 
 def grammar_text(name: str) -> str:

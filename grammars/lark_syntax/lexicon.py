@@ -98,11 +98,14 @@ class Lexicon:
         """Return the terminal of an ``%ignore``, which is another than the one that rules may use."""
         node = body.node
         name, priority, is_string = "ignored text", 0, False
+        is_ranked_below = True
         if isinstance(node, Symbol) and node.is_terminal:
             entry = self.definitions.entries[body.rename(node.name)]
             lexeme = self.reader.entry_pattern(entry)
             single = single_literal(entry)
             name, priority, is_string = entry.name, entry.priority, single is not None and single.is_string
+            # What rules use too is read both ways.
+            is_ranked_below = entry.name not in self.terminal_of
         elif isinstance(node, Sequence) and not node.parts:
             raise body.module.error("%ignore needs a terminal.", offset)
         else:
@@ -111,7 +114,9 @@ class Lexicon:
                 name, is_string = shown(node, body.module), literal(node, body.module).is_string
         if self.most is not None:
             lexeme = replace(lexeme, pattern=bounded(lexeme.pattern, self.most))
-        return self.add_lexeme(lexeme, name, priority=priority, is_string=is_string, is_ignored=True).index
+        return self.add_lexeme(
+            lexeme, name, priority=priority, is_string=is_string, is_ignored=is_ranked_below
+        ).index
 
     # -------------------------------------------------------------------------------- terminals
 

@@ -31,7 +31,9 @@ class _Surroundings:
         self._grammar = grammar
         self._lexicon = lexicon
         self._is_longest = lexicon.options.lexing == "longest"
-        self._following, self._preceding = (neighbours(grammar, watch, after=after) for after in (True, False))
+        self._following, self._preceding = (
+            neighbours(grammar, watch, after=after) for after in (True, False)
+        )
         self._characters: dict[tuple[frozenset[int], bool], Ranges] = {}
 
     def grammar(self) -> ir.Grammar:

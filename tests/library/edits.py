@@ -14,7 +14,7 @@ def edited(texts: Sequence[str], rng: Random, n: int) -> Iterator[str]:
 
     New tokens are taken from all the texts.
     """
-    split = [_TOKEN.findall(text) for text in texts]
+    split = [tokens for text in texts if (tokens := _TOKEN.findall(text))]
     known = sorted({token for tokens in split for token in tokens})
     for _ in range(n):
         tokens = list(rng.choice(split))

@@ -6,12 +6,17 @@ checks.
 
 from __future__ import annotations
 
+import ast
+import atexit
 import contextlib
 import csv
 import io
 import json
 import re
+import shutil
 import sqlite3
+import subprocess
+import warnings
 from collections.abc import Callable
 from typing import TypeAlias
 from xml.parsers import expat
@@ -204,11 +209,96 @@ def pddl_oracle() -> Oracle:
     return accepts
 
 
+def python_oracle() -> Oracle:
+    """`ast.parse`: the parser alone, without the checks of names and places that the compiler makes later."""
+
+    def accepts(text: str) -> bool | None:
+        if text[:1] in (" ", "\t", "\f"):  # An indented first line.
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                ast.parse(text, feature_version=(3, 11))
+            except (SyntaxError, ValueError):
+                return False
+        return True
+
+    return accepts
+
+
+# Early errors of JavaScript that are no syntax, by what Node calls them.
+_EARLY = re.compile(
+    r"already been declared|Invalid (left-hand|destructuring|shorthand|regular)|Undefined label|Illegal (return|break|continue|newline|'use)"
+    r"|Label .* (already|undeclared)|Malformed arrow|Missing initializer|Delete of|may not (have|be)|must be|Duplicate|is only valid"
+    r"|not allowed|Unexpected (eval|strict|reserved)|super|private|Private|constructor|Export|export|unparenthesized|Lexical"
+)
+_NODE = """
+const vm = require("vm"), lines = require("readline").createInterface({ input: process.stdin });
+const errors = (make) => { try { make(); return null } catch (error) { return String(error.message) } };
+lines.on("line", (line) => {
+  const text = JSON.parse(line);
+  const found = [
+    errors(() => new vm.Script(text)),
+    errors(() => new vm.SourceTextModule(text)),
+    errors(() => new vm.Script("(async function () {" + text + "\\n})")),
+  ];
+  process.stdout.write(JSON.stringify(found) + "\\n");
+});
+"""
+
+
+def javascript_oracle() -> Oracle:
+    """Node's parser: a script, a module, or the body of an asynchronous function."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs Node.js")
+    process = subprocess.Popen(
+        [node, "--no-warnings", "--experimental-vm-modules", "-e", _NODE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    atexit.register(process.kill)
+    assert process.stdin is not None and process.stdout is not None
+    source, answers = process.stdin, process.stdout
+
+    def accepts(text: str) -> bool | None:
+        source.write(json.dumps(text) + "\n")
+        source.flush()
+        found = json.loads(answers.readline())
+        if None in found:
+            return True
+        return None if any(_EARLY.search(error) for error in found) else False
+
+    return accepts
+
+
+def go_oracle() -> Oracle:
+    """``gofmt``, without the checks of import paths and of the numbers of things."""
+    gofmt = shutil.which("gofmt")
+    if gofmt is None:
+        pytest.skip("needs gofmt")
+    beyond = re.compile(r"invalid import path|expected (at most )?\d expression|variadic|can only use \.\.\.")
+
+    def accepts(text: str) -> bool | None:
+        # A package clause in front keeps it from reading parts of files.
+        done = subprocess.run([gofmt, "-e"], input=text, capture_output=True, text=True, encoding="utf-8")
+        if done.returncode == 0:
+            return True if re.search(r"\bpackage\b", text) else None
+        return None if beyond.search(done.stderr) else False
+
+    return accepts
+
+
 ORACLES: dict[str, Callable[[], Oracle]] = {
     "csv": csv_oracle,
+    "go": go_oracle,
     "graphql": graphql_oracle,
+    "javascript": javascript_oracle,
     "json": json_oracle,
     "pddl": pddl_oracle,
+    "python": python_oracle,
     "smiles": smiles_oracle,
     "sql": sql_oracle,
     "xml": xml_oracle,
