@@ -283,7 +283,9 @@ def go_oracle() -> Oracle:
 
     def accepts(text: str) -> bool | None:
         # A package clause in front keeps it from reading parts of files.
-        done = subprocess.run([gofmt, "-e"], input=text, capture_output=True, text=True, encoding="utf-8")
+        done = subprocess.run(
+            [gofmt, "-e"], check=False, input=text, capture_output=True, text=True, encoding="utf-8"
+        )
         if done.returncode == 0:
             return True if re.search(r"\bpackage\b", text) else None
         return None if beyond.search(done.stderr) else False
