@@ -89,11 +89,23 @@ def test_lookaround_that_is_always_so(text: str, members: list[str], others: lis
 
 
 @pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ('start: IF NAME\nIF: /if\\b/\nNAME: /[a-z]+/\n%ignore " "', "if a", "ifa"),
+        ("start: A B\nA: /x(?=y)/\nB: /z?y+/", "xyy", "xzy"),
+        ("start: N (N | A)\nN: /[0-9]+(?![a-z])/\nA: /[a-z]+/\n%ignore / +/", "1 a", "1a"),
+    ],
+)
+def test_lookahead_that_the_next_byte_decides_is_enforced(text: str, good: str, bad: str) -> None:
+    """A lexeme doesn't end before a byte that its terminal excludes."""
+    spec = constrain.grammar(text)
+    assert spec.matches(good) and not spec.matches(bad)
+
+
+@pytest.mark.parametrize(
     "text",
     [
-        'start: IF NAME\nIF: /if\\b/\nNAME: /[a-z]+/\n%ignore " "',
         "start: N+\nN: /^[0-9]$/",
-        "start: A B\nA: /x(?=y)/\nB: /z?y+/",
         "start: A B?\nA: /x(?=y)/\nB: /y+/",
         "start: A B\nA: /(x\\b)+/\nB: /y/",
         "start: N+\nN: /\\b[0-9]+\\b/\n%ignore / +/",
