@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -121,13 +122,9 @@ class _Loose:
     def moves(self, state: int) -> list[tuple[int, int]]:
         """Return (bytes, state after any of them); the sets of bytes are disjoint."""
         if state not in self._moves:
-            cells: dict[frozenset[int], int] = {}
-            for x in self._sets[state]:
-                for span, target in self._edges[x]:
-                    cells = _refined(cells, span, target)
             self._moves[state] = [
                 (span, self._number(reached))
-                for reached, span in cells.items()
+                for reached, span in _cells([self._edges[x] for x in self._sets[state]]).items()
                 if self._all(reached, alive=True)
             ]
         return self._moves[state]
@@ -137,6 +134,21 @@ class _Loose:
             self._numbers[positions] = len(self._sets)
             self._sets.append(positions)
         return self._numbers[positions]
+
+
+def _cells(parts: Iterable[Sequence[tuple[int, _T]]]) -> dict[frozenset[_T], int]:
+    """Return disjoint cells of bytes, each with the values reached by its bytes, given (bytes, value reached)."""
+    cells: dict[frozenset[_T], int] = {}
+    taken = 0
+    for part in parts:
+        for span, value in part:
+            if taken & span:
+                cells = _refined(cells, span, value)
+            else:  # as nearly all are
+                alone = frozenset((value,))
+                cells[alone] = cells.get(alone, 0) | span
+            taken |= span
+    return cells
 
 
 def _refined(cells: dict[frozenset[_T], int], span: int, value: _T) -> dict[frozenset[_T], int]:
@@ -157,6 +169,7 @@ def _refined(cells: dict[frozenset[_T], int], span: int, value: _T) -> dict[froz
     return split
 
 
+@lru_cache(maxsize=256)
 def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]:
     """Return the rows of positions, and the edges of each position."""
     positions = np.frombuffer(fragment.positions, np.int32).reshape(-1, N_POSITION_COLUMNS).tolist()
@@ -198,6 +211,7 @@ class LexemeWalk:
         self._above: dict[int, int] = {}
         self._begins: dict[tuple[int, int], int] = {}
         self._carries: dict[tuple[int, int], bool] = {}
+        self._known_moves: dict[_Company, list[tuple[int, _Company]]] = {}
 
     def _bytes(self, t: int, which: str) -> int:
         found = (1 << 256) - 1
@@ -331,12 +345,13 @@ class LexemeWalk:
 
     def _moves(self, state: _Company) -> list[tuple[int, _Company]]:
         """Return (bytes, state after any of them); bytes that no automaton reads are left out."""
-        cells: dict[_Company, int] = {}
-        for x, at in state:
-            for span, after in self._loose(x).moves(at):
-                cells = _refined(cells, span, (x, after))
-        self._watch.step("lexemes", 4 + len(cells))
-        return [(span, after) for after, span in cells.items()]
+        if state not in self._known_moves:
+            cells = _cells(
+                [(span, (x, after)) for span, after in self._loose(x).moves(at)] for x, at in state
+            )
+            self._watch.step("lexemes", 4 + len(cells))
+            self._known_moves[state] = [(span, after) for after, span in cells.items()]
+        return self._known_moves[state]
 
     def _states(self, t: int, company: Iterable[int]) -> list[tuple[_Company, list[tuple[int, _Company]]]]:
         """Return the states after one byte and more in which ``t`` is alive, each with its moves."""
@@ -451,13 +466,15 @@ class LexemeWalk:
 
         def moves(state: _Exactly) -> list[tuple[int, _Exactly]]:
             values, company = state
-            cells: dict[frozenset[tuple[int, int]], int] = {}
-            for x, at in company:
-                for span, after in self._loose(x).moves(at):
-                    cells = _refined(cells, span, (x, after))
-            for k, (_, part) in enumerate(literals):
-                for span, value in part.steps(values[k]):
-                    cells = _refined(cells, span, (~k, value))
+            cells = _cells(
+                chain(
+                    ([(span, (x, after)) for span, after in self._loose(x).moves(at)] for x, at in company),
+                    (
+                        [(span, (~k, value)) for span, value in part.steps(values[k])]
+                        for k, (_, part) in enumerate(literals)
+                    ),
+                )
+            )
             self._watch.step("lexemes", 4 + len(cells))
             return [
                 (

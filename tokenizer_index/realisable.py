@@ -65,7 +65,7 @@ class Realisable:
         Ignored terminals that may need another one behind them: one is never the last of as many in a row as
         are allowed.
     separated : dict of int to int
-        For terminals the bits of those that may follow only with ignored text between.
+        For terminals the bits of those that may follow with ignored text between, and perhaps only so.
     """
 
     problem: tuple[int, int] | None
@@ -174,26 +174,32 @@ class _Analysis:
     def _refused(
         self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False
     ) -> tuple[int, int]:
-        """Return the bits of ``expected`` that may not follow ``t``, and of those that need a separator."""
-        gaps: Sequence[int] | None = None
+        """Return the bits of ``expected`` that may not follow ``t``, and of those that may need a separator."""
+        walk = self._walk
         refused = separated = 0
         near = self._expected_after(t)
-        special = [(u, 1 << u) for u in self._special if expected >> u & 1]
-        groups = [(begins, begins, members) for begins, members in self._groups.items() if members & expected]
-        groups += [(self._walk.begins(u, near), self._walk.begins(u, -1), bit) for u, bit in special]
-        self._watch.step(_PLACE, 1 + len(groups))
-        for directly, behind, members in groups:
-            if self._walk.may_follow(t, directly):
+        # The last ignored lexeme that is allowed in a row has none behind it.
+        most = self._ignored.most
+        may_part = most is None or (most > 0 and not is_ignored)
+        # Walks are long, and where a separator is plain to see they would only tell whether it is needed.
+        plain = [b for b in ignored if may_part and walk.begins(b, -1) & ~walk.may_continue(t)]
+        gaps: Sequence[int] | None = None
+        kinds = [(begins, -1, members & expected) for begins, members in self._groups.items()]
+        kinds += [(0, u, 1 << u) for u in self._special if expected >> u & 1]
+        self._watch.step(_PLACE, 1 + len(kinds))
+        for begins, u, members in kinds:
+            if not members or begins & ~walk.may_continue(t):
                 continue
-            if gaps is None:
-                # The last ignored lexeme that is allowed in a row has none behind it.
-                most = self._ignored.most
-                is_possible = most is None or (most > 0 and not is_ignored)
-                gaps = self._ignored_after(t, ignored) if is_possible else []
-            if any(self._walk.may_follow(b, behind) for b in gaps):
-                separated |= members & expected
-            else:
-                refused |= members & expected
+            behind = begins if u < 0 else walk.begins(u, -1)
+            if any(behind & ~walk.may_continue(b) for b in plain):
+                separated |= members
+            elif not walk.may_follow(t, begins if u < 0 else walk.begins(u, near)):
+                if gaps is None:
+                    gaps = self._ignored_after(t, ignored) if may_part else []
+                if any(walk.may_follow(b, behind) for b in gaps):
+                    separated |= members
+                else:
+                    refused |= members
         return refused, separated
 
     # ------------------------------------------------------------------------------ blocked text
