@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from constrain.generation import stream as stream
     from constrain.grammar_spec import grammar as grammar
     from constrain.grammars.limits import Limits as Limits
+    from constrain.library import grammar_library as grammar_library
     from constrain.models import from_transformers as from_transformers
     from constrain.models import load_model as load_model
     from constrain.output_function import output as output
@@ -80,6 +81,7 @@ _HOME = {
     "from_transformers": "constrain.models",
     "generate": "constrain.generation",
     "grammar": "constrain.grammar_spec",
+    "grammar_library": "constrain.library",
     "json_schema": "constrain.spec",
     "load_model": "constrain.models",
     "output": "constrain.output_function",

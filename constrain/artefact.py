@@ -107,6 +107,10 @@ def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
 
             embedded = {name: _rebuilt(part, limits) for name, part in data.get("embed", {}).items()}
             return grammar_from_source(data, embedded, limits)
+        case "structural_tag":
+            from constrain.tags import structural_tag
+
+            return structural_tag(data["tag"], **data["options"], limits=limits)
         case "json_schema" | "python_type":
             return json_schema(data["schema"], **data["options"], limits=limits)
     raise KeyError(f"kind {data['kind']!r}")

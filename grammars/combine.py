@@ -47,6 +47,7 @@ def union(first: Grammar, second: Grammar, watch: Watch | None = None) -> Gramma
     UnsupportedFeatureError
         Lexemes of one might take texts of the other; see `separate`.
     """
+    _refuse_indentation(first, second)
     check_union(first, second, watch or Watch(Limits()))
     first, second = leveled_pair(first, second)
     shared = _shared_policy(first, second)
@@ -63,6 +64,7 @@ def concatenation(first: Grammar, second: Grammar, watch: Watch | None = None) -
     UnsupportedFeatureError
         Lexemes of one might take texts of the other; see `separate`.
     """
+    _refuse_indentation(first, second)
     check_concatenation(first, second, watch or Watch(Limits()))
     first, second = leveled_pair(first, second)
     return _join(without_ignored(first), without_ignored(second), Sequence, None)
@@ -80,8 +82,7 @@ def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
     """
     if not inner:
         return host
-    for grammar in (host, *inner.values()):
-        _refuse_indentation(grammar)
+    _refuse_indentation(host, *inner.values())
     found = without_ignored(host)
     starts: dict[int, str] = {}
     rules = dict(found.rules)
@@ -114,9 +115,9 @@ def derives_empty(grammar: Grammar) -> bool:
     return grammar.start in _Rewriting(grammar).empty_rules
 
 
-def _refuse_indentation(grammar: Grammar) -> None:
+def _refuse_indentation(*grammars: Grammar) -> None:
     """Refuse what concerns the text as a whole."""
-    if grammar.indentation is not None:
+    if any(grammar.indentation is not None for grammar in grammars):
         raise UnsupportedFeatureError(
             "indentation",
             reason="counts for a whole text, so its grammar cannot be part of another",
@@ -155,8 +156,6 @@ def _join(
     policy: Grammar | None,
 ) -> Grammar:
     """Return a grammar of both, whose start combines their starts; ``policy`` has the ignored text."""
-    _refuse_indentation(first)
-    _refuse_indentation(second)
     n = len(first.terminals)
     shift = {name: name for name in first.rules}
     new_names: dict[str, str] = {}

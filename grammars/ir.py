@@ -163,6 +163,9 @@ class Terminal:
         where that provably changes nothing.
     pointer : str or None
         Place in the spec it comes from.
+    not_before : Ranges
+        Bytes of which none may follow the lexeme directly, as sorted, disjoint ranges: a keyword is none
+        before a letter. Only for greedy terminals whose pattern is not an intersection.
     """
 
     pattern: Pattern
@@ -170,6 +173,7 @@ class Terminal:
     priority: int = 0
     greedy: bool = False
     pointer: str | None = None
+    not_before: Ranges = ()
 
 
 # ------------------------------------------------------------------------------------ rules

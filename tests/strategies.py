@@ -6,6 +6,7 @@ Everything is over a tiny alphabet, so that unlike things collide often.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -176,6 +177,15 @@ def _expressions(n_terminals: int, rules: tuple[str, ...]) -> st.SearchStrategy[
 
 
 @st.composite
+def _held(draw: st.DrawFn, terminal: ir.Terminal) -> ir.Terminal:
+    """The terminal, or, where it may be, one that some bytes may not follow."""
+    if not terminal.greedy or isinstance(terminal.pattern, ir.Intersection):
+        return terminal
+    letter, blank = ((0x61, 0x61),), ((0x20, 0x20),)
+    return replace(terminal, not_before=draw(st.sampled_from([(), (), letter, ((0x61, 0x62),), blank])))
+
+
+@st.composite
 def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     """Small grammars: left recursion, nullable and unproductive rules, ambiguity, ignored text.
 
@@ -194,11 +204,15 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
         ignored = ir.Ignored((len(languages),), leading, trailing, most)
         languages.append(draw(st.sampled_from([ir.Literal(b" "), ir.Repeat(ir.Literal(b" "), 1, 3)])))
     terminals = tuple(
-        ir.Terminal(
-            language,
-            f"T{i}",
-            priority=draw(st.sampled_from([0, 0, 0, 1])),
-            greedy=greedy and draw(st.booleans()),
+        draw(
+            _held(
+                ir.Terminal(
+                    language,
+                    f"T{i}",
+                    priority=draw(st.sampled_from([0, 0, 0, 1])),
+                    greedy=greedy and draw(st.booleans()),
+                )
+            )
         )
         for i, language in enumerate(languages)
     )
@@ -256,11 +270,15 @@ def lexical_grammars(draw: st.DrawFn) -> ir.Grammar:
     names = draw(st.lists(st.sampled_from(sorted(_LEXEMES)), min_size=1, max_size=4, unique=True))
     blanks = draw(st.lists(st.sampled_from(sorted(_IGNORED)), max_size=2, unique=True))
     terminals = tuple(
-        ir.Terminal(
-            {**_IGNORED, **_LEXEMES}[name],
-            name,
-            priority=draw(st.sampled_from([0, 0, 1])),
-            greedy=draw(st.sampled_from([True, True, True, False])),
+        draw(
+            _held(
+                ir.Terminal(
+                    {**_IGNORED, **_LEXEMES}[name],
+                    name,
+                    priority=draw(st.sampled_from([0, 0, 1])),
+                    greedy=draw(st.sampled_from([True, True, True, False])),
+                )
+            )
         )
         for name in (*names, *blanks)
     )

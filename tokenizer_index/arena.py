@@ -158,6 +158,12 @@ _NETWORK = (
     (k.BARRED_ROW, "blocked_row"),
     (k.BARRED, "blocked"),
 )
+_LINES = (
+    (k.S_NEWLINE, "newline"),
+    (k.S_INDENT, "indent"),
+    (k.S_DEDENT, "dedent"),
+    (k.S_INNER_NEWLINE, "inner_newline"),
+)
 _MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
 
 
@@ -454,10 +460,9 @@ class Arena:
         header[k.S_INDENT] = header[k.S_DEDENT] = -1
         if lines is not None:
             pieces += [(k.LINE_FLAGS, (lines.flags,)), (k.RULE_INSIDE, (lines.is_inside,))]
-            header[k.S_INDENT], header[k.S_DEDENT] = lines.indent, lines.dedent
             header[k.S_TAB], header[k.S_SPANNING] = lines.tab, lines.is_spanning
-        header[k.S_NEWLINE] = -1 if lines is None else lines.newline
-        header[k.S_INNER_NEWLINE] = -1 if lines is None else lines.inner_newline
+        for scalar, name in _LINES:
+            header[scalar] = -1 if lines is None else getattr(lines, name)
         # One more terminal stands for the ends of conjunctions' literals.
         header[k.S_LINE] = _NO_TERMINAL if lines is None else network.n_terminals + 1
         header[k.S_AFTER_NEWLINE : k.S_AFTER_DEDENT + 1] = -1

@@ -901,6 +901,10 @@ def _gather(h, value, c, table, n, low, high):
         elif guard == 2 and k < _get32(_view(h, COUNT_MIN), x):
             continue
         y = _get32(_view(h, EDGE_TARGET), e)
+        if _get32(_view(h, DISTANCE), y) < 0:
+            # A wall: nothing goes on there, but a lexeme doesn't end here either.
+            _set_header(h, S_BLOCKED, 1)
+            continue
         action = _get32(_view(h, EDGE_ACTION), e)
         count = k
         if action == -2:

@@ -15,7 +15,7 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 
 DEAD, UNFILLED = -1, -2
 BLOCKED = -3
-"""A lexer's row: nothing is alive, but a newline lexeme would go on, so it doesn't end here either."""
+"""A lexer's row: nothing is alive, but no lexeme ends here either: a newline would go on, or a byte may not follow."""
 GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 
 LOW32 = 0xFFFFFFFF

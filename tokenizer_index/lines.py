@@ -86,6 +86,7 @@ class LineRules:
     def measure(self, newline: Lexeme) -> Lexeme:
         """Return the newline's lexeme that measures widths."""
         terminal = self.grammar.terminals[self.indentation.newline]
+        self._plain = newline
         self._measuring = measuring(terminal, newline, self._watch)
         return newline._replace(literals=[(False, self._measuring.fragment)])
 
@@ -109,6 +110,13 @@ class LineRules:
         found[self.indentation.newline] += 2
         for t in {t for pair in self.indentation.brackets for t in pair}:
             found[t] += 1
+        return found
+
+    def unmeasured(self, lexemes: Sequence[Lexeme | None]) -> list[Lexeme | None]:
+        """Return the lexemes with the newline's as it was: widths don't matter to what may follow."""
+        found = list(lexemes)
+        if found[self.indentation.newline] is not None:
+            found[self.indentation.newline] = self._plain
         return found
 
     def longest(self) -> list[int]:

@@ -317,7 +317,8 @@ def _assemble(
         marks = lines.marks(rules)
     found = Realisable(None, None, {}, frozenset(), {})
     if not is_lexing_proven or lines is not None:
-        walk = LexemeWalk(lexemes, priority, greedy, watch)
+        walked = lexemes if lines is None else lines.unmeasured(lexemes)
+        walk = LexemeWalk(walked, priority, greedy, watch)
         found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
         if found.dead_end is not None and may_nest(rules):
             first_of, following = (terminals[t] for t in found.dead_end)

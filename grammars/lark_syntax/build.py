@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Sequence as AbstractSequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from constrain.grammars import ir
-from constrain.grammars.adjacency import Neighbours, edge_characters, neighbours
-from constrain.grammars.combine import derives_empty, embed
+from constrain.grammars.combine import embed
 from constrain.grammars.errors import SpecError
-from constrain.grammars.json_schema.build import schema_grammar
-from constrain.grammars.json_schema.options import SchemaOptions
-from constrain.grammars.lark_syntax.blanks import bounded
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, load
-from constrain.grammars.lark_syntax.edges import Side, continuing, holds, read_on
-from constrain.grammars.lark_syntax.literals import literal
-from constrain.grammars.lark_syntax.special import special_tokens
+from constrain.grammars.lark_syntax.lexicon import Lexicon
+from constrain.grammars.lark_syntax.options import LarkGrammar, LarkOptions, Layout
 from constrain.grammars.lark_syntax.substring import substring
-from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
+from constrain.grammars.lark_syntax.surroundings import with_surroundings
 from constrain.grammars.lark_syntax.tree import (
     Choice,
     Conjunction,
@@ -37,13 +30,11 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.ranges import FULL, NONE, difference, union
 from constrain.grammars.regex.recursion import Task, run
-from constrain.grammars.separate import STRING_RANK
+
+__all__ = ["LarkGrammar", "LarkOptions", "Layout", "lark_grammar", "read_lark"]
 
 _START = "start"
-_SOMETHING = ir.Literal(b"?")
-_SHOWN = 40
 
 Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
 # What a template's parameter stands for: a reference, or the name of a template.
@@ -51,76 +42,7 @@ Argument: TypeAlias = Reference | str
 Scope: TypeAlias = Mapping[str, Argument]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Which terminals of a grammar are those of `ir.Indentation`; each by its name, or the text of its string.
-
-    Parameters
-    ----------
-    newline, indent, dedent : str
-    brackets : tuple of (str, str)
-    tab : int
-    """
-
-    newline: str
-    indent: str
-    dedent: str
-    brackets: tuple[tuple[str, str], ...] = ()
-    tab: int = 8
-
-
-@dataclass(frozen=True, slots=True)
-class LarkOptions:
-    """How a Lark grammar is read.
-
-    Parameters
-    ----------
-    import_paths : tuple of Path
-        Folders in which ``%import`` looks before the grammars that come with Lark.
-    lexing : {"longest", "any"}
-        ``"longest"``: a lexeme is the longest that some terminal of those that may stand at its place matches;
-        of several that match it, those of the highest priority count, strings before regular expressions.
-        ``"any"``: a text may be cut into lexemes in any way.
-    max_ignored : int or None
-        So many ignored lexemes may follow one another, and a repeat in an ignored terminal that matches only blanks
-        has so many rounds. ``None``: any number. The number of lexemes has no bound with ``lexing="any"``, where
-        indentation counts, and where a comment goes on to the end of its line.
-    indentation : Layout or None
-        Which terminals stand for indentation.
-    """
-
-    import_paths: tuple[Path, ...] = ()
-    lexing: str = "longest"
-    max_ignored: int | None = 64
-    indentation: Layout | None = None
-
-    def __post_init__(self) -> None:
-        if self.lexing not in ("longest", "any"):
-            raise SpecError(f"lexing={self.lexing!r}: expected 'longest' or 'any'.")
-        most = self.max_ignored
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise SpecError(f"max_ignored={most!r}: expected an integer of at least 1, or None.")
-
-
 _DEFAULT = LarkOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class LarkGrammar:
-    """What was read.
-
-    Parameters
-    ----------
-    grammar : Grammar
-    ignored : tuple of str
-        What nested schemas say that is not enforced: JSON pointers into them.
-    files : mapping of str to str
-        Texts of the files that were read from ``import_paths``.
-    """
-
-    grammar: ir.Grammar
-    ignored: tuple[str, ...]
-    files: Mapping[str, str]
 
 
 def lark_grammar(
@@ -167,7 +89,7 @@ def read_lark(
     definitions = load(text, options.import_paths, given, read_files, watch)
     builder = _Builder(definitions, options, given, watch)
     grammar = builder.grammar(start or _START)
-    return LarkGrammar(embed(grammar, builder.inner), tuple(builder.dropped), read_files)
+    return LarkGrammar(embed(grammar, builder.lexicon.inner), tuple(builder.dropped), read_files)
 
 
 class _Builder:
@@ -176,28 +98,15 @@ class _Builder:
     ) -> None:
         self.definitions = definitions
         self.given = given
-        # Grammars in the place of terminals.
-        self.inner: dict[int, ir.Grammar] = {}
-        self.dropped: dict[str, None] = {}
-        # Terminals that look at the text around their lexemes.
-        self.looking: list[tuple[int, Lexeme]] = []
         self.options = options
         self.watch = watch
-        self.reader = TerminalReader(definitions, watch)
-        self.terminals: list[ir.Terminal] = []
+        self.lexicon = Lexicon(definitions, options, watch)
+        self.dropped: dict[str, None] = {}
         self.rules: dict[str, ir.Expression] = {}
         self.pointers: dict[str, str] = {}
-        self.terminal_of: dict[object, ir.TerminalReference] = {}
         self.queue: list[tuple[str, Entry, Scope]] = []
         self.instances: dict[tuple[str, tuple[Argument, ...]], str] = {}
         self.names = set(definitions.entries)
-        # A string in a rule is the terminal that is defined as this string.
-        self.named: dict[tuple[bool, str, str], Entry] = {}
-        for entry in definitions.entries.values():
-            if entry.is_terminal:
-                found = single_literal(entry)
-                if found is not None:
-                    self.named[found.key] = entry
 
     def grammar(self, start: str) -> ir.Grammar:
         """Return the grammar."""
@@ -216,197 +125,18 @@ class _Builder:
         for name, rule, scope in self.queue:  # grows while it is read
             self.rules[name] = self.body(rule, scope)
             self.watch.at_most("states", len(self.rules), f"rule {name!r}")
-        ignored = [self.ignored(body, offset) for body, offset in self.definitions.ignored]
+        lexicon = self.lexicon
+        policy = lexicon.policy()
         layout = self.options.indentation
-        indentation = None if layout is None else self.layout(layout)
-        policy = self.policy(tuple(ignored))
-        grammar = ir.Grammar(tuple(self.terminals), self.rules, start, policy, self.pointers, indentation)
-        if self.looking:
-            self.check_edges(grammar)
-        return grammar
-
-    def check_edges(self, grammar: ir.Grammar) -> None:
-        """Refuse terminals that ask of the text around them what is not always so."""
-        following, preceding = (neighbours(grammar, self.watch, after=after) for after in (True, False))
-        patterns = [terminal.pattern for terminal in grammar.terminals]
-        for t, lexeme in self.looking:
-            if lexeme.edges.is_in_loop:
-                self.refuse_edge(t, lexeme, "looks beyond the end of what it repeats")
-            for after, beside in ((True, following[t]), (False, preceding[t])):
-                outer = NONE
-                for other in beside.terminals:
-                    more = FULL if other in self.inner else edge_characters(patterns[other], at_end=not after)
-                    outer = union(outer, more)
-                for condition in lexeme.edges.after if after else lexeme.edges.before:
-                    core = lexeme.pattern if condition.core is None else condition.core
-                    words = self.reader.lowered(core, lexeme.module, lexeme.offset)
-                    if after and self.options.lexing == "longest":
-                        onward = union(
-                            continuing(words), read_on(words, self.instead(t, following, preceding))
-                        )
-                        outer = difference(outer, onward)
-                    side = Side(edge_characters(words, at_end=after), outer, beside.is_last)
-                    if not holds(condition, side, after=after):
-                        what = "after" if after else "before"
-                        self.refuse_edge(t, lexeme, f"looks at the text {what} it, which may be otherwise")
-
-    def instead(
-        self, t: int, following: AbstractSequence[Neighbours], preceding: AbstractSequence[Neighbours]
-    ) -> list[ir.Pattern]:
-        """Return the patterns of terminals that may stand wherever terminal ``t`` may."""
-        found = set(range(len(self.terminals))) - {t, *self.inner}
-        for before in preceding[t].terminals:
-            found &= following[before].terminals
-        if preceding[t].is_last:
-            found = {other for other in found if preceding[other].is_last}
-        return [self.terminals[other].pattern for other in found]
-
-    def refuse_edge(self, t: int, lexeme: Lexeme, reason: str) -> None:
-        """Refuse a terminal for its lookaround."""
-        raise lexeme.module.unsupported(
-            self.terminals[t].name,
-            lexeme.offset,
-            reason + ", and that cannot be enforced",
-            "Leave out the lookaround at the ends, or let other text stand beside it.",
-        )
-
-    def policy(self, ignored: tuple[int, ...]) -> ir.Ignored:
-        """Return where and how much ignored text may stand."""
-        if not ignored:
-            return ir.Ignored()
-        most = self.most
-        if any(continuing(self.terminals[t].pattern) for t in ignored):
-            # A comment up to the end of its line needs more ignored text behind it, which a bound could forbid.
-            most = None
-        return ir.Ignored(ignored, leading=True, trailing=True, most=most)
-
-    def layout(self, layout: Layout) -> ir.Indentation:
-        """Return the terminals that stand for indentation."""
-        named: list[int] = []
-        for name in (layout.newline, layout.indent, layout.dedent):
-            found = self.find(name)
-            if found is None:
-                raise self.definitions.module.error(
-                    f"The grammar has no terminal {name!r} for indentation.", 0
-                )
-            named.append(found)
-        newline, indent, dedent = named
-        # Brackets that no rule uses don't occur.
-        pairs = [(self.find(one), self.find(other)) for one, other in layout.brackets]
-        brackets = tuple((one, other) for one, other in pairs if one is not None and other is not None)
-        return ir.Indentation(newline, indent, dedent, brackets, layout.tab)
-
-    def find(self, name: str) -> int | None:
-        """Return the terminal with a name or a string's text."""
-        entry = self.definitions.entries.get(name)
-        if entry is not None and entry.is_terminal:
-            return self.defined_terminal(entry).index
-        found = self.terminal_of.get((True, name, ""))
-        return None if found is None else found.index
-
-    @property
-    def most(self) -> int | None:
-        """How many ignored lexemes may follow one another."""
-        if self.options.lexing == "any" or self.options.indentation is not None:
-            return None
-        return self.options.max_ignored
-
-    def ignored(self, body: Body, offset: int) -> int:
-        """Return the terminal of an ``%ignore``, which is another than the one that rules may use."""
-        node = body.node
-        name, priority, is_string = "ignored text", 0, False
-        if isinstance(node, Symbol) and node.is_terminal:
-            entry = self.definitions.entries[body.rename(node.name)]
-            lexeme = self.reader.entry_pattern(entry)
-            single = single_literal(entry)
-            name, priority, is_string = entry.name, entry.priority, single is not None and single.is_string
-        elif isinstance(node, Sequence) and not node.parts:
-            raise body.module.error("%ignore needs a terminal.", offset)
-        else:
-            lexeme = self.reader.pattern(node, body, "of %ignore")
-            if isinstance(node, Quoted):
-                name, is_string = shown(node, body.module), literal(node, body.module).is_string
-        if self.most is not None:
-            lexeme = replace(lexeme, pattern=bounded(lexeme.pattern, self.most))
-        return self.add_lexeme(lexeme, name, priority=priority, is_string=is_string, is_ignored=True).index
-
-    # -------------------------------------------------------------------------------- terminals
-
-    def add_lexeme(
-        self,
-        lexeme: Lexeme,
-        name: str,
-        *,
-        priority: int = 0,
-        is_string: bool = False,
-        is_ignored: bool = False,
-    ) -> ir.TerminalReference:
-        """Add a terminal that was read."""
-        # STRING_RANK for a string in a rule.
-        rank = 4 * priority + 2 * is_string + (not is_ignored)
-        found = self.add(lexeme.pattern, name, rank)
-        if lexeme.edges:
-            self.looking.append((found.index, lexeme))
-        return found
-
-    def add(self, pattern: ir.Pattern, name: str, rank: int = 0) -> ir.TerminalReference:
-        """Add a terminal."""
-        if self.options.lexing == "any":
-            terminal = ir.Terminal(pattern, name)
-        else:
-            terminal = ir.Terminal(pattern, name, priority=rank, greedy=True)
-        self.terminals.append(terminal)
-        return ir.TerminalReference(len(self.terminals) - 1)
-
-    def defined_terminal(self, entry: Entry) -> ir.TerminalReference:
-        """Return a terminal that has a name."""
-        found = self.terminal_of.get(entry.name)
-        layout = self.options.indentation
-        if found is None and layout is not None and entry.name in (layout.indent, layout.dedent):
-            # Its lexemes have no text.
-            found = self.terminal_of[entry.name] = self.add(_SOMETHING, entry.name)
-        if found is None:
-            lexeme = self.reader.entry_pattern(entry)
-            single = single_literal(entry)
-            is_string = single is not None and single.is_string
-            found = self.add_lexeme(lexeme, entry.name, priority=entry.priority, is_string=is_string)
-            self.terminal_of[entry.name] = found
-        return found
-
-    def literal(self, node: Quoted, module: Module) -> ir.TerminalReference:
-        """Return the terminal of a string or regular expression in a rule."""
-        read = literal(node, module)
-        entry = self.named.get(read.key)
-        if entry is not None:
-            return self.defined_terminal(entry)
-        found = self.terminal_of.get(read.key)
-        if found is None:
-            name = shown(node, module)
-            lexeme = self.reader.pattern(node, Body(node, module, str), name)
-            found = self.terminal_of[read.key] = self.add_lexeme(lexeme, name, is_string=read.is_string)
-        return found
-
-    def range(self, node: Range, module: Module) -> ir.TerminalReference:
-        """Return the terminal of a range in a rule."""
-        key = (node.low.text, node.high.text)
-        found = self.terminal_of.get(key)
-        if found is None:
-            name = f"{node.low.text}..{node.high.text}"
-            lexeme = self.reader.pattern(node, Body(node, module, str), name)
-            found = self.terminal_of[key] = self.add_lexeme(lexeme, name)
-        return found
+        indentation = None if layout is None else lexicon.layout(layout)
+        grammar = ir.Grammar(tuple(lexicon.terminals), self.rules, start, policy, self.pointers, indentation)
+        return with_surroundings(grammar, lexicon, self.watch) if lexicon.looking else grammar
 
     # -------------------------------------------------------------------------------- inner grammars
 
-    def place(self, grammar: ir.Grammar, name: str) -> ir.TerminalReference:
-        """Return a terminal whose place a grammar will take."""
-        found = self.add(ir.EMPTY_STRING if derives_empty(grammar) else _SOMETHING, name)
-        self.inner[found.index] = grammar
-        return found
-
     def nested(self, node: Nested, module: Module) -> ir.TerminalReference:
         """Return what ``%json``, ``%regex`` or ``%lark`` stands for."""
-        found = self.terminal_of.get(id(node))
+        found = self.lexicon.terminal_of.get(id(node))
         if found is not None:
             return found
         if node.kind == "%regex":
@@ -419,18 +149,21 @@ class _Builder:
                 error.message = f"{node.kind}: {error.message}"
                 error.place(module.text, node.offset)
                 raise
-        found = self.terminal_of[id(node)] = self.place(grammar, node.kind)
+        found = self.lexicon.terminal_of[id(node)] = self.lexicon.place(grammar, node.kind)
         return found
 
     def json(self, schema: Any) -> ir.Grammar:
         """Return the grammar of a nested schema."""
+        from constrain.grammars.json_schema.build import schema_grammar
+        from constrain.grammars.json_schema.options import SchemaOptions
+
         read = schema_grammar(schema, SchemaOptions(), watch=self.watch)
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
     def lark(self, text: str) -> ir.Grammar:
         """Return a nested grammar, which has its own names and ignored text."""
-        read = read_lark(text, watch=self.watch, options=self.options)
+        read = read_lark(text, watch=self.watch, options=replace(self.options, indentation=None))
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
@@ -477,21 +210,17 @@ class _Builder:
                     )
                 return found
             case Quoted():
-                return self.literal(node, module)
+                return self.lexicon.literal(node, module)
             case Range():
-                return self.range(node, module)
+                return self.lexicon.range(node, module)
             case Negation() | Conjunction():
                 raise module.error(
                     f"{'~' if isinstance(node, Negation) else '&'!r} can stand in terminals only.",
                     node.offset,
                     "Define a terminal, in upper case, with it.",
                 )
-            case Special(written):
-                known = self.terminal_of.get(("special", written))
-                if known is None:
-                    pattern = special_tokens(node, module)
-                    known = self.terminal_of["special", written] = self.add(pattern, written, STRING_RANK)
-                return known
+            case Special():
+                return self.lexicon.special(node, module)
             case Nested():
                 return self.nested(node, module)
         raise TypeError(f"no node: {node!r}")
@@ -506,9 +235,9 @@ class _Builder:
             if isinstance(item, Symbol):
                 done.append(self.named_symbol(item, body, scope))
             elif isinstance(item, Quoted):
-                done.append(self.literal(item, body.module))
+                done.append(self.lexicon.literal(item, body.module))
             elif isinstance(item, Range):
-                done.append(self.range(item, body.module))
+                done.append(self.lexicon.range(item, body.module))
             elif isinstance(item, Usage):
                 if not is_ready:
                     todo.append((item, True))
@@ -528,13 +257,13 @@ class _Builder:
             return scope[symbol.name]
         name = body.rename(symbol.name)
         if name in self.given:
-            found = self.terminal_of.get((name,))
+            found = self.lexicon.terminal_of.get((name,))
             if found is None:
-                found = self.terminal_of[(name,)] = self.place(self.given[name], name)
+                found = self.lexicon.terminal_of[(name,)] = self.lexicon.place(self.given[name], name)
             return found
         entry = self.definitions.entries[name]
         if entry.is_terminal:
-            return self.defined_terminal(entry)
+            return self.lexicon.defined_terminal(entry)
         if entry.parameters:
             return entry.name
         if not entry.bodies:
@@ -569,10 +298,3 @@ class _Builder:
             name += "'"
         self.names.add(name)
         return name
-
-
-def shown(node: Quoted, module: Module) -> str:
-    """Return a literal as people are shown it."""
-    read = literal(node, module)
-    text = repr(read.text) + read.flags if read.is_string else node.text
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -4,7 +4,8 @@ What a regular expression asks of the text before its first or after its last ch
 lexeme. `split` takes it off a terminal; when the grammar is known, `holds` says whether it is always so, given
 what may stand beside the lexeme. ``/if\b/`` is fine where a blank must follow, and so is ``/[0-9]+(?![0-9])/``
 always, since a lexeme ends where no digit follows. Nor does it matter what another terminal would read on as part of
-a longer lexeme: ``/if\b/`` is fine as well wherever a name may stand in its place. Anything else is refused.
+a longer lexeme: ``/if\b/`` is fine as well wherever a name may stand in its place. Lookahead of a whole terminal that the
+next byte decides, given what may stand there, is enforced while texts are read: `refused_bytes`. Anything else is refused.
 
 Lookahead that is not the last part of a terminal sees what is left of the lexeme, and no more.
 """
@@ -30,7 +31,7 @@ from constrain.grammars.regex.nodes import (
     tree_lengths,
 )
 from constrain.grammars.regex.prefixes import few_members, next_characters
-from constrain.grammars.regex.ranges import FULL, NONE, difference, intersect, is_disjoint, union
+from constrain.grammars.regex.ranges import FULL, NONE, difference, intersect, is_disjoint, normalize, union
 from constrain.grammars.regex.recursion import Task, run
 
 _MOST_WORDS = 64
@@ -161,6 +162,33 @@ def _holds(part: Near | Look, side: Side, after: bool) -> bool:
             return False
         covered = union(covered, near)
     return not difference(side.inner, covered)
+
+
+def refused_bytes(condition: Condition, side: Side) -> Ranges | None:
+    """Return the bytes before which a terminal's lexemes don't end, so that the condition on what follows is true.
+
+    ``None`` where that depends on more than the next byte, or on the lexeme.
+    """
+    allowed = NONE
+    for part in condition.parts:
+        if isinstance(part, Look):
+            return None
+        relevant = [case for case in part.cases if not is_disjoint(case.before, side.inner)]
+        if any(difference(side.inner, case.before) for case in relevant):
+            return None
+        if side.is_last and not any(case.at_end for case in relevant):
+            continue
+        for case in relevant:
+            allowed = union(allowed, case.after)
+    if side.is_last and not allowed:
+        return None
+    refused = _first_bytes(difference(side.outer, allowed))
+    return refused if is_disjoint(refused, _first_bytes(intersect(side.outer, allowed))) else None
+
+
+def _first_bytes(characters: Ranges) -> Ranges:
+    """Return the bytes that begin ``characters`` in UTF-8; those rise with the characters."""
+    return normalize([(chr(low).encode()[0], chr(high).encode()[0]) for low, high in characters])
 
 
 def continuing(pattern: Pattern) -> Ranges:

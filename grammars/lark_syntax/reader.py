@@ -11,10 +11,10 @@ kept on an explicit stack, so no nesting can overflow the interpreter's.
 from __future__ import annotations
 
 import json
-import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 from constrain.grammars.errors import LimitExceededError
+from constrain.grammars.lark_syntax.scanner import Scanner, Token
 from constrain.grammars.lark_syntax.tree import (
     Attribute,
     Choice,
@@ -40,47 +40,11 @@ from constrain.grammars.lark_syntax.tree import (
 )
 from constrain.grammars.limits import Watch
 
-# In the order in which they are tried.
-_TOKENS = re.compile(
-    r"""
-      (?P<skip>    [ \t]+ | \s*(?://|\#)[^\n]* | \\[ ]*\n )
-    | (?P<bar>     (?:\r?\n)+\s*\| | \| )
-    | (?P<newline> (?:\r?\n)+\s* )
-    | (?P<count>   ~[ \t]*[+-]?[0-9]+(?:[ \t]*\.\.[ \t]*[+-]?[0-9]+)?
-                 | \{[ \t]*(?:[0-9]+[ \t]*(?:,[ \t]*[0-9]*[ \t]*)?|,[ \t]*[0-9]+[ \t]*)\} )
-    | (?P<number>  [+-]?[0-9]+ )
-    | (?P<modifiers> (?:![?]?|[?]!?)(?=[_a-z]) )
-    | (?P<operator> [+*]|[?](?![a-z_]) )
-    | (?P<rule>    _*[a-z][_a-z0-9]*(?:-[_a-z0-9]+)* )
-    | (?P<terminal> _*[A-Z][_A-Z0-9]* )
-    | (?P<string>  "(?:[^"\\\n]|\\[^\n])*"i? )
-    | (?P<regexp>  /(?!/)(?:[^/\\]|\\(?:.|\n))*/[imslux]* )
-    | (?P<special> <[^<>\s]+> )
-    | (?P<directive> %[a-z]+ )
-    | (?P<mark>    -> | \.\. | [()\[\]{}:,=&~.] )
-    """,
-    re.VERBOSE,
-)
-
-_KINDS = {
-    "rule": "a rule's name (lower case)",
-    "terminal": "a terminal's name (upper case)",
-    "number": "a number",
-    "string": "a string",
-    "newline": "the end of the line",
-    "end": "the end of the grammar",
-}
 _STATEMENT = "a rule, a terminal, %import, %ignore, %declare, %override or %extend"
 _VALUE = "a value (a name, a string, a regular expression or a group)"
 _REPEATS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _CLOSING = {"(": ")", "[": "]"}
 _MOST_DIGITS = 10
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    offset: int
 
 
 class _Group:
@@ -139,77 +103,7 @@ def read(text: str, name: str | None, watch: Watch) -> Module:
     return _Reader(text, name, watch).read()
 
 
-class _Reader:
-    def __init__(self, text: str, name: str | None, watch: Watch) -> None:
-        self.module = Module(text, name)
-        self.text = text
-        self.watch = watch
-        self.at = 0
-        self.token = _Token("", "", 0)
-        self.next()
-
-    # -------------------------------------------------------------------------------- tokens
-
-    def next(self) -> _Token:
-        """Return the token that was looked at, and look at the one after it."""
-        last = self.token
-        self.watch.step("the text of the grammar")
-        while True:
-            found = _TOKENS.match(self.text, self.at)
-            if found is None:
-                break
-            start, self.at = self.at, found.end()
-            if found.lastgroup != "skip":
-                self.token = _Token(found.lastgroup or "", found.group(), start)
-                return last
-        if self.at < len(self.text):
-            self.fail_at_character()
-        self.token = _Token("end", "", self.at)
-        return last
-
-    def fail_at_character(self) -> NoReturn:
-        """Refuse the character at ``at``."""
-        character = self.text[self.at]
-        hint = None
-        if character == '"':
-            message = "This string is never closed on its line."
-        elif character == "/":
-            message = "This regular expression is never closed."
-            hint = r"Write '\/' for a slash inside one."
-        elif character == "'":
-            message, hint = 'A string cannot begin with "\'".', "Strings are written in double quotes."
-        else:
-            message = f"{character!r} begins nothing that may stand here."
-        raise self.module.error(message, self.at, hint)
-
-    def is_mark(self, text: str) -> bool:
-        """Is this the next token?"""
-        return self.token.kind == "mark" and self.token.text == text
-
-    def skip_mark(self, text: str) -> bool:
-        """Read ``text`` if it comes next."""
-        if self.is_mark(text):
-            self.next()
-            return True
-        return False
-
-    def expect(self, *kinds: str) -> _Token:
-        """Read a token of one of ``kinds``."""
-        if self.token.kind not in kinds:
-            self.unexpected(" or ".join(_KINDS[kind] for kind in kinds))
-        return self.next()
-
-    def expect_mark(self, text: str) -> None:
-        """Read ``text``."""
-        if not self.skip_mark(text):
-            self.unexpected(repr(text))
-
-    def unexpected(self, expected: str) -> NoReturn:
-        """Refuse the next token."""
-        kind, text, offset = self.token
-        found = _KINDS[kind] if kind in ("newline", "end") else "'|'" if kind == "bar" else repr(text)
-        raise self.module.error(f"found {found}, expected {expected}.", offset)
-
+class _Reader(Scanner):
     # -------------------------------------------------------------------------------- statements
 
     def read(self) -> Module:
@@ -300,7 +194,7 @@ class _Reader:
         self.expect_mark("]")
         return tuple(found)
 
-    def integer(self, token: _Token) -> int:
+    def integer(self, token: Token) -> int:
         """Return the value of a number."""
         if len(token.text.lstrip("+-0")) > _MOST_DIGITS:
             raise self.module.error("This number has too many digits.", token.offset)

@@ -129,7 +129,11 @@ class TerminalReader:
                 f"Terminals cannot be recursive: {circle}.", offset, "Make them rules, in lower case."
             )
         if not entry.bodies:
-            raise module.error(f"The terminal {name!r} is only declared.", offset)
+            raise module.error(
+                f"The terminal {name!r} is only declared, so nothing says what it is.",
+                offset,
+                "Pass it with embed=; for indents and dedents, pass indentation=.",
+            )
         self.open.append(name)
         self.watch.at_most("nesting", len(self.open), f"terminal {name!r}")
         size = 0

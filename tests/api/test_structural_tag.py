@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -208,6 +209,14 @@ def test_special_tokens() -> None:
     assert matcher.accept_token(257)
     assert matcher.accept_string("more")
     assert matcher.is_accepting()
+
+
+def test_compiled_tags_are_saved(tmp_path: Path) -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], eos_token_ids=256)
+    spec = constrain.structural_tag({"type": "json_schema", "json_schema": INTEGER}, whitespace="compact")
+    constrain.compile(spec, vocabulary, cache=False).save(tmp_path / "tag")
+    assert constrain.CompiledSpec.load(tmp_path / "tag", vocabulary).spec == spec
 
 
 # ------------------------------------------------------------------------------------ errors

@@ -121,6 +121,18 @@ def test_same_texts_as_lark(name: str, parser_name: str) -> None:
     assert [text for text in texts if spec.matches(text) != accepts(parser, text)] == []
 
 
+def test_the_grammar_of_grammars() -> None:
+    """Lark's bundled grammar of its own language, without comments, has the texts that Lark's parser takes."""
+    text = "%import lark.start\n%ignore /[ \\t]+/\n"
+    spec = constrain.grammar(text)
+    parser = lark.Lark(text, parser="lalr")
+    sentences = [
+        *('start: a b+ | C "x"\nC: /y/i\n', 'a.2: "x" ~ 2..3 -> b\n', "start: (a\n", "a b", "%ignore WS\n"),
+        *("%import a.b -> C\n", '?x{a, b}: a "," b\n', 'a: [b] | "c"i .. "d"\n  | e\n', "a: b # c\n", ""),
+    ]
+    assert [text for text in sentences if spec.matches(text) != accepts(parser, text)] == []
+
+
 def test_grammar_cases_of_user_reports(shared: Path) -> None:
     """All reported cases of kind ``grammar`` are right."""
     cases = [

@@ -70,7 +70,10 @@ class Lexings:
                 continue
             top = max(self.terminals[t].priority for t in matched)
             read = {t for t in matched if self.terminals[t].priority == top}
-            goes_on = n < len(text) and any(self._begun(t, text[: n + 1]) for t in expected)
+            goes_on = n < len(text) and (
+                any(self._begun(t, text[: n + 1]) for t in expected)
+                or any(low <= text[n] <= high for t in matched for low, high in self.terminals[t].not_before)
+            )
             if goes_on and any(self.terminals[t].greedy for t in read):
                 continue
             after: set[tuple[Beginning, int]] = set()
