@@ -50,6 +50,21 @@ def test_adversary_on_grammars(grammar: ir.Grammar, tokens: TokenList, rng: rand
 
 @strategies.fixed(40)
 @given(
+    strategies.lexical_grammars(),
+    strategies.vocabularies('ab.1"; \n#'),
+    st.randoms(use_true_random=False),
+)
+def test_adversary_on_lexical_grammars(grammar: ir.Grammar, tokens: TokenList, rng: random.Random) -> None:
+    """The same where lexemes fuse and hide one another, so that separators must stand between them."""
+    try:
+        compiled = compile_grammar(grammar, tokens)
+    except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
+        return
+    check_budgets(compiled, tokens, rng)
+
+
+@strategies.fixed(40)
+@given(
     strategies.any_patterns(),
     st.booleans().flatmap(lambda missing: strategies.vocabularies("abé ", missing=missing)),
     st.randoms(use_true_random=False),
