@@ -107,6 +107,23 @@ class Automaton:
     edges: tuple[tuple[int, int, int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """One special token of the vocabulary, never its spelling as text.
+
+    It counts as one character that no text holds, and that `CharacterClass` doesn't have. In a grammar with
+    special tokens, `ByteClass` and `Automaton` must not read the bytes F5 to FF, which stand for them.
+
+    Parameters
+    ----------
+    name : str or int
+        Its name in the vocabulary (``"<|eot_id|>"``), or its id. A token named like this is never read as text
+        by the grammar, even if the vocabulary has text for it.
+    """
+
+    name: str | int
+
+
 Pattern: TypeAlias = (
     Literal
     | CharacterClass
@@ -117,8 +134,11 @@ Pattern: TypeAlias = (
     | Intersection
     | Complement
     | Automaton
+    | SpecialToken
 )
 
+HOLE = SpecialToken("\0")
+"""A part of a grammar that is not written out: no token is it, but something may come there."""
 EMPTY_STRING = Literal(b"")
 EMPTY_LANGUAGE = Alternation(())
 ANY_CHARACTER = CharacterClass(((0, 0xD7FF), (0xE000, 0x10FFFF)))
@@ -143,6 +163,9 @@ class Terminal:
         where that provably changes nothing.
     pointer : str or None
         Place in the spec it comes from.
+    not_before : Ranges
+        Bytes of which none may follow the lexeme directly, as sorted, disjoint ranges: a keyword is none
+        before a letter. Only for greedy terminals whose pattern is not an intersection.
     """
 
     pattern: Pattern
@@ -150,6 +173,7 @@ class Terminal:
     priority: int = 0
     greedy: bool = False
     pointer: str | None = None
+    not_before: Ranges = ()
 
 
 # ------------------------------------------------------------------------------------ rules

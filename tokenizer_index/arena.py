@@ -25,6 +25,7 @@ from constrain.grammars.limits import Limits
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import native
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.special_tokens import first_virtual_byte
 from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 
 # Work units (about a microsecond each) between two looks at the clock.
@@ -154,6 +155,8 @@ _NETWORK = (
     (k.RULE_START, "rule_start"),
     (k.IGNORED, "ignored"),
     (k.IGNORED_LIST, "ignored_terminals"),
+    (k.BARRED_ROW, "blocked_row"),
+    (k.BARRED, "blocked"),
 )
 _LINES = (
     (k.S_NEWLINE, "newline"),
@@ -208,13 +211,11 @@ class ArenaOptions:
     use_canon: bool = True
 
 
-class ArenaFull(Exception):
-    """The arena reached its limit of bytes or states; a new one must be started."""
+class ArenaFull(LimitExceededError):
+    """The arena reached its limit of bytes or states; where there is more to do, a new one is started."""
 
     def __init__(self, limit: str, value: float) -> None:
-        super().__init__(limit, value)
-        self.limit = limit
-        self.value = value
+        super().__init__(limit, value, "the tables of one spec")
 
 
 class EmptyTerminals(Exception):
@@ -340,6 +341,10 @@ class Arena:
         self.n_bytes = 0
         self.budget: Any = None
         """The costs of this arena's states, if somebody made them."""
+        self.holes: dict[int, str] = {}
+        """Terminals that stand for parts of the grammar that are not written out yet (`constrain.lazy_tools`)."""
+        self.holes_at: dict[int, tuple[str, ...]] = {}
+        """The holes at each state that was asked for."""
         self.lock = threading.Lock()
         self._shared = _shared_of(index)
         self._scratch: _Scratch | None = None
@@ -452,6 +457,7 @@ class Arena:
             *((table, (getattr(network, name),)) for table, name in _NETWORK),
         ]
         lines = network.lines
+        header[k.S_INDENT] = header[k.S_DEDENT] = -1
         if lines is not None:
             pieces += [(k.LINE_FLAGS, (lines.flags,)), (k.RULE_INSIDE, (lines.is_inside,))]
             header[k.S_TAB], header[k.S_SPANNING] = lines.tab, lines.is_spanning
@@ -694,6 +700,12 @@ class Arena:
 
     def step_bytes(self, state: int, data: bytes) -> tuple[int, int]:
         """Return (state after ``data`` or -1, number of bytes that could be read)."""
+        if self.network.special_tokens:
+            # Their spelling is not text.
+            end = first_virtual_byte(data)
+            if end >= 0:
+                _, n = self.step_bytes(state, data[:end])
+                return -1, n
         if not data:
             return state, 0
         buffer = np.frombuffer(data, np.uint8)
@@ -765,6 +777,22 @@ class Arena:
                     elif x < network.n_positions:
                         found.add(int(network.position_terminal[x]))
             return sorted(found)
+
+    def rules_in_progress(self, state: int) -> list[int]:
+        """Return the rules that have begun in ``state`` and may go on with a terminal in progress, in order."""
+        network = self.network
+        live = set(self.live_terminals(state))
+        found: set[int] = set()
+        with self.lock:
+            off, pool = self._array(k.P_OFF), self._array(k.P_POOL)
+            for p, _ in self.configurations(state):
+                for item in pool[int(off[p]) : int(off[p + 1])]:
+                    dot = int(item) >> 32
+                    first, last = network.terminal_offsets[dot], network.terminal_offsets[dot + 1]
+                    called = network.rule_offsets[dot + 1] > network.rule_offsets[dot]
+                    if called or not live.isdisjoint(network.terminal_symbol[first:last].tolist()):
+                        found.add(int(network.rule_of[dot]))
+        return sorted(found)
 
     def statistics(self) -> dict[str, int]:
         """Return how many states of each kind exist, and bytes in use."""

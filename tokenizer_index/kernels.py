@@ -47,6 +47,8 @@ from constrain.tokenizer_index.layout import (
     AFTER_RULE,
     AFTER_TERMINAL,
     ALL_CHARACTERS,
+    BARRED,
+    BARRED_ROW,
     BEAM,
     BLOCKED,
     BUCKET_MAX,
@@ -114,6 +116,7 @@ from constrain.tokenizer_index.layout import (
     HUGE,
     IGNORED,
     IGNORED_LIST,
+    IGNORED_OPEN,
     INFINITE,
     INNER_NODES,
     INNER_OFF,
@@ -898,6 +901,10 @@ def _gather(h, value, c, table, n, low, high):
         elif guard == 2 and k < _get32(_view(h, COUNT_MIN), x):
             continue
         y = _get32(_view(h, EDGE_TARGET), e)
+        if _get32(_view(h, DISTANCE), y) < 0:
+            # A wall: nothing goes on there, but a lexeme doesn't end here either.
+            _set_header(h, S_BLOCKED, 1)
+            continue
         action = _get32(_view(h, EDGE_ACTION), e)
         count = k
         if action == -2:
@@ -1673,6 +1680,37 @@ def _parser_make(h, p, a):
 
 
 @_far
+def _is_inside(h, template):
+    """1 if a template's dotted states stand between brackets."""
+    off = _view(h, TP_OFF)
+    pool = _view(h, TP_POOL)
+    rule_of = _view(h, RULE_OF)
+    inside = _view(h, RULE_INSIDE)
+    for i in range(_get64(off, template), _get64(off, template + 1)):
+        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
+            return 1
+    return 0
+
+
+@_kernel
+def _is_blocked(h, template, t, stamp):
+    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``.
+
+    Between brackets a line break may stand between them.
+    """
+    row = _get32(_view(h, BARRED_ROW), t)
+    if row < 0 or (_header(h, S_INNER_NEWLINE) >= 0 and _is_inside(h, template) != 0):
+        return 0
+    mark = _view(h, TERM_MARK)
+    blocked = _view(h, BARRED)
+    n = _header(h, S_TERMINALS)
+    for u in range(n):
+        if _get64(mark, u) == stamp and _get32(blocked, row * n + u) == 0:
+            return 0
+    return 1
+
+
+@_far
 def _start_lexer(h, p):
     """Return the lexer state in which the next lexeme after ``p`` starts; DEAD if nothing can follow."""
     attr = _view(h, P_ATTR)
@@ -1700,8 +1738,10 @@ def _start_lexer(h, p):
         d = _get64(pool, i) >> 32
         for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
             t = _get32(term_symbol, e)
-            if _get64(mark, t) != stamp and t != newline:
+            if _get64(mark, t) != stamp:
                 _put64(mark, t, stamp)
+                if t == newline:
+                    continue
                 for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                     r = _room(h, BUF_LEXER, n + 1)
                     if r < 0:
@@ -1712,8 +1752,10 @@ def _start_lexer(h, p):
     pt_off = _view(h, PT_OFF)
     for k in range(_get64(pt_off, z), _get64(pt_off, z + 1)):
         t = _get64(pt, k) >> 32
-        if _get64(mark, t) != stamp and t != newline:
+        if _get64(mark, t) != stamp:
             _put64(mark, t, stamp)
+            if t == newline:
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:
@@ -1723,8 +1765,13 @@ def _start_lexer(h, p):
     may_ignore = n_kernel > 0 or _header(h, S_TRAILING) != 0
     if may_ignore and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         ignored = _view(h, IGNORED_LIST)
+        kind = _view(h, IGNORED)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
+            if _get32(kind, t) == IGNORED_OPEN and (flags >> P_IGNORED) + 1 >= _header(h, S_IGNORED_MOST):
+                continue
+            if _is_blocked(h, z, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:
@@ -1815,19 +1862,6 @@ def _accept_one(h, t):
         _put32(_view(h, A_ATTR), 2 * a, _get32(_view(h, HAS_FOLLOW), _named_terminal(h, t)))
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
     return a
-
-
-@_far
-def _is_inside(h, template):
-    """1 if a template's dotted states stand between brackets."""
-    off = _view(h, TP_OFF)
-    pool = _view(h, TP_POOL)
-    rule_of = _view(h, RULE_OF)
-    inside = _view(h, RULE_INSIDE)
-    for i in range(_get64(off, template), _get64(off, template + 1)):
-        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
-            return 1
-    return 0
 
 
 @_far

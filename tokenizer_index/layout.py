@@ -15,7 +15,7 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 
 DEAD, UNFILLED = -1, -2
 BLOCKED = -3
-"""A lexer's row: nothing is alive, but a newline lexeme would go on, so it doesn't end here either."""
+"""A lexer's row: nothing is alive, but no lexeme ends here either: a newline would go on, or a byte may not follow."""
 GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 
 LOW32 = 0xFFFFFFFF
@@ -46,6 +46,8 @@ LOW40 = 0xFFFFFFFFFF
     IGNORED,
     HAS_FOLLOW,  # something may come after the terminal
     IGNORED_LIST,
+    BARRED_ROW,  # the row of an ignored terminal in BARRED, or -1
+    BARRED,  # i32 (n, n_terminals): can't follow it
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
@@ -160,7 +162,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(135)
+) = range(137)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -234,6 +236,8 @@ E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = r
 SPARSE, DENSE, LAYER = 0, 1, 2
 # A parser state's flags are P_ACCEPTING and, above it, the number of ignored lexemes since the last real one.
 P_ACCEPTING, P_IGNORED = 1, 1
+# In IGNORED: an ignored terminal that is never the last of as many as are allowed in a row.
+IGNORED_OPEN = 2
 # Of a parser state: its situation is unfilled until its start lexer state is known, where that depends on the
 # blocks that are open (P_LINE).
 P_STRIDE = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from constrain.tokenizer_index.fragment import empty_fragment
 from constrain.tokenizer_index.indentation import between_brackets, check_order, check_terminals, inside_rules
 from constrain.tokenizer_index.lexeme import Lexeme
 from constrain.tokenizer_index.newline import Measuring, measuring
+from constrain.tokenizer_index.realisable import Marks
 from constrain.tokenizer_index.transition_network import Rules
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class LineRules:
     def measure(self, newline: Lexeme) -> Lexeme:
         """Return the newline's lexeme that measures widths."""
         terminal = self.grammar.terminals[self.indentation.newline]
+        self._plain = newline
         self._measuring = measuring(terminal, newline, self._watch)
         return newline._replace(literals=[(False, self._measuring.fragment)])
 
@@ -92,16 +95,37 @@ class LineRules:
         self._is_spanning = not self._measuring.fragment.first & ~self._measuring.onward
         check_order(rules, self.indentation, is_spanning=self._is_spanning, pointers=self.grammar.pointers)
 
+    def marks(self, rules: Rules) -> Marks:
+        """Return what is special about terminals and rules, for `realisable`."""
+        return Marks(
+            newline=self.indentation.newline,
+            marks=frozenset((self.indentation.indent, self.indentation.dedent)),
+            inner_newline=self._inner_newline,
+            is_inside=inside_rules(rules, self._inside),
+        )
+
+    def priorities(self, priority: Sequence[int]) -> list[int]:
+        """Return priorities with which a newline comes before all others of its own, and brackets next."""
+        found = [4 * p for p in priority]
+        found[self.indentation.newline] += 2
+        for t in {t for pair in self.indentation.brackets for t in pair}:
+            found[t] += 1
+        return found
+
+    def unmeasured(self, lexemes: Sequence[Lexeme | None]) -> list[Lexeme | None]:
+        """Return the lexemes with the newline's as it was: widths don't matter to what may follow."""
+        found = list(lexemes)
+        if found[self.indentation.newline] is not None:
+            found[self.indentation.newline] = self._plain
+        return found
+
+    def longest(self) -> list[int]:
+        """Return the terminals that are read as far as they go."""
+        return [t for t in (self.indentation.newline, self._inner_newline) if t >= 0]
+
     def complete(self, network: Network, rules: Rules, lexemes: list[Lexeme | None]) -> Network:
         """Return the network with what lines need."""
         newline = self.indentation.newline
-        priority, greedy = 4 * network.priority, network.greedy.copy()
-        priority[newline] += 2
-        for pair in self.indentation.brackets:
-            priority[list(set(pair))] += 1
-        greedy[newline] = 1
-        if self._inner_newline >= 0:
-            greedy[self._inner_newline] = 1
         flags = np.zeros(network.n_positions, np.int32)
         place = int(network.starts[network.start_offsets[newline]]) if lexemes[newline] is not None else 0
         flags[place : place + len(self._measuring.flags)] = self._measuring.flags
@@ -125,8 +149,6 @@ class LineRules:
         )
         return replace(
             network,
-            priority=priority,
-            greedy=greedy,
             ignored_terminals=ignored[ignored != self._inner_newline],
             # A line that begins with what a newline goes on with can't be read.
             is_lexing_proven=network.is_lexing_proven and not goes_on,

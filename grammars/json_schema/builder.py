@@ -17,6 +17,7 @@ from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import (
     Choice,
     Expression,
+    Grammar,
     Pattern,
     RuleReference,
     Terminal,
@@ -89,6 +90,8 @@ class Builder:
         self.reasons: dict[str, tuple[str, str]] = {}
         self.needs: dict[str, list[Alternatives]] = {}
         self.uses_any = False
+        # Grammars in the place of terminals.
+        self.inner: dict[int, Grammar] = {}
         self._draft = draft
         self._references = References(root, draft)
         self._cursor = Cursor(self._references, draft, watch, self.dropped, options.formats)
@@ -241,6 +244,13 @@ class Builder:
                 if unsupported.types & types:
                     self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
         if facts.values is not None:
+            if facts.grammars and types_of(facts) & types & STRING:
+                self.drop_or_raise(
+                    "x-grammar",
+                    facts.grammars[0][1],
+                    "Leave it out.",
+                    "cannot stand beside enum and const",
+                )
             return constants(self, facts)
         found: list[TerminalReference | RuleReference] = []
         if types & STRING:

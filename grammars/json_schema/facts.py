@@ -98,6 +98,8 @@ class Facts:
     min_length, max_length, min_items, max_items, min_properties, max_properties : int or None
     patterns, formats : tuple of (str, str)
         Source and pointer.
+    grammars : tuple of (str or dict, str)
+        ``x-grammar`` and its pointer.
     required : tuple of str
     objects : tuple of ObjectPart
     arrays : tuple of ArrayPart
@@ -124,6 +126,7 @@ class Facts:
     max_properties: int | None = None
     patterns: tuple[tuple[str, str], ...] = ()
     formats: tuple[tuple[str, str], ...] = ()
+    grammars: tuple[tuple[Json, str], ...] = ()
     required: tuple[str, ...] = ()
     objects: tuple[ObjectPart, ...] = ()
     arrays: tuple[ArrayPart, ...] = ()

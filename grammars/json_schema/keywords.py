@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from constrain.grammars.errors import SpecError
-from constrain.grammars.json_schema import formats
+from constrain.grammars.json_schema import formats, string_grammar
 from constrain.grammars.json_schema.cursor import Cursor, show
 from constrain.grammars.json_schema.equality import shared_values
 from constrain.grammars.json_schema.facts import (
@@ -241,6 +241,14 @@ def read_format(facts: Facts, value: Json, at: Cursor) -> None:
         facts.formats += ((value, f"{at.pointer}/format"),)
     elif at.has_formats:
         at.dropped[f"{at.pointer}/format"] = None
+
+
+def read_grammar(facts: Facts, value: Json, at: Cursor) -> None:
+    """Read ``x-grammar``."""
+    problem = string_grammar.check(value)
+    if problem is not None:
+        raise at.error("x-grammar", f"{problem}, found {show(value)}.")
+    facts.grammars += ((value, f"{at.pointer}/x-grammar"),)
 
 
 # ------------------------------------------------------------------------------ arrays

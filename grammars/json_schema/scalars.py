@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.grammars.ir import ANY_TEXT, EMPTY_LANGUAGE, Intersection, Pattern, Repeat
+from constrain.grammars.ir import (
+    ANY_TEXT,
+    EMPTY_LANGUAGE,
+    Intersection,
+    Pattern,
+    Repeat,
+    TerminalReference,
+)
 from constrain.grammars.json_schema import formats, numbers, strings, terminals
 from constrain.grammars.json_schema.cursor import shortened
 from constrain.grammars.json_schema.facts import FRACTION, Facts
+from constrain.grammars.json_schema.string_grammar import string_grammar
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import lengths, single_characters
 from constrain.grammars.regex.parse import parse_ecma
@@ -45,6 +53,10 @@ def number(builder: Builder, facts: Facts) -> Alternatives:
 
 def string(builder: Builder, facts: Facts) -> Alternatives:
     """Return the terminal of the strings that ``facts`` allow, if there are any."""
+    if facts.grammars:
+        found = _grammar(builder, facts)
+        if found is not None:
+            return (found,)
     low, high = facts.min_length, facts.max_length
     if not facts.patterns and not facts.formats and low == 0 and high is None:
         return (terminals.STRING,)
@@ -70,6 +82,27 @@ def string(builder: Builder, facts: Facts) -> Alternatives:
     if sources:
         parts.append(f"matching {' and '.join(map(shortened, sources))}")
     return (builder.terminal(key, pattern, " ".join(parts), facts.pointer),)
+
+
+def _grammar(builder: Builder, facts: Facts) -> TerminalReference | None:
+    """Return what stands for the strings of a grammar; ``None`` if that is not enforced."""
+    (value, pointer), *others = facts.grammars
+    is_alone = not facts.patterns and not facts.formats and facts.min_length == 0 and facts.max_length is None
+    if not is_alone or any(other != value for other, _ in others):
+        builder.drop_or_raise(
+            "x-grammar",
+            pointer,
+            "Put all that the string must be into the grammar.",
+            "cannot stand beside other restrictions of the string",
+        )
+        return None
+    key = ("x-grammar", repr(value))
+    known = builder.known_terminal(key)
+    if known is None:
+        grammar = string_grammar(value, pointer, builder.watch)
+        known = builder.terminal(key, strings.STRING, "string of the grammar", pointer)
+        builder.inner[known.index] = grammar
+    return known
 
 
 def string_limits(builder: Builder, facts: Facts) -> tuple[Pattern, ...]:

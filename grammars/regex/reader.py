@@ -186,9 +186,11 @@ class Reader:
 
     def one(self, code: int) -> Pattern:
         """Return the pattern of one character, under the flags."""
+        if 0xD800 <= code <= 0xDFFF:
+            return EMPTY_LANGUAGE
         if self.flags & self.ignore_case:
             return character_class(self.cased(((code, code),)))
-        return EMPTY_LANGUAGE if 0xD800 <= code <= 0xDFFF else Literal(chr(code).encode())
+        return Literal(chr(code).encode())
 
     def cased(self, ranges: Ranges) -> Ranges:
         """Return ``ranges``, closed under case if that is to be ignored."""
@@ -324,9 +326,13 @@ class Reader:
                     f"Write {mark!r}, or repeat something whose end is certain, such as one character.",
                 )
         else:
-            tree = loop(body, minimum, maximum)
+            tree = self.loop(body, minimum, maximum, suffix == "?")
         parts.append(tree)
         self.last = REPEATED
+
+    def loop(self, body: Tree, minimum: int, maximum: int | None, is_lazy: bool) -> Tree:
+        """Return ``body`` repeated; which counts are tried first says nothing of whole texts."""
+        return loop(body, minimum, maximum)
 
     # -------------------------------------------------------------------------------- for dialects
 

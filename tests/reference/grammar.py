@@ -290,7 +290,10 @@ class ReferenceGrammar:
             terms = set(self.terms)
             for configuration in state:
                 terms |= {residual for _, residual in configuration.residuals}
-            self._classes[state] = patterns.representatives(terms)
+            walls = {
+                end for t in self.grammar.terminals for pair in t.not_before for end in (pair[0], pair[1] + 1)
+            }
+            self._classes[state] = sorted({*patterns.representatives(terms), *walls})
         return self._classes[state]
 
     def _step_configuration(self, configuration: Configuration, byte: int) -> set[Configuration]:
@@ -300,12 +303,22 @@ class ReferenceGrammar:
             after.add(Configuration(configuration.place, residuals, False))
         accept_set = self._accept_set(configuration)
         is_greedy = any(self.grammar.terminals[t].greedy for t in accept_set)
-        if accept_set and not (residuals and is_greedy):
+        goes_on = bool(residuals) or self._is_held(configuration, byte)
+        if accept_set and not (goes_on and is_greedy):
             place = self._advance(configuration.place, accept_set)
             residuals = _step_residuals(self._competitors(place), byte)
             if residuals:
                 after.add(Configuration(place, residuals, False))
         return after
+
+    def _is_held(self, configuration: Configuration, byte: int) -> bool:
+        """May ``byte`` not follow one of the terminals that end here? Then it counts as going on."""
+        return any(
+            low <= byte <= high
+            for t, residual in configuration.residuals
+            if not configuration.is_fresh and patterns.is_nullable(residual)
+            for low, high in self.grammar.terminals[t].not_before
+        )
 
     def steps(self, state: State, data: bytes) -> State:
         """Return the state after all of ``data``."""

@@ -131,6 +131,16 @@ def test_character_automaton_without_some_bytes() -> None:
                 assert pruned[state, byte] == (target if target < 0 or complete[target] else -1)
 
 
+def test_arrays_are_read_only() -> None:
+    """Whether mapped or just built, nobody can change the arrays under the kernels."""
+    index = index_of([b"ab", b"c"], 0)
+    arrays = [
+        value for value in vars(type(index))["__slots__"] if isinstance(getattr(index, value), np.ndarray)
+    ]
+    assert {"nodes", "layers", "slice_table", "token_data"} <= set(arrays)
+    assert not any(getattr(index, name).flags.writeable for name in arrays)
+
+
 def test_long_and_nested_tokens() -> None:
     """Tokens up to 65,535 bytes, each a prefix of the next, keep their depth and subtree."""
     lengths = [1, 2, 255, 256, 65_535]
