@@ -263,15 +263,25 @@ class Ignored:
 class Indentation:
     """Indentation that counts, as in Python: lexemes without text where the blanks of lines change.
 
+    The newline's lexeme is as long as can be, and where one that ends in blanks matches, other terminals of its
+    priority don't count. Spaces, tabs and form feeds (back to column 0) after its last line feed are the
+    indentation of the line to come; where anything else comes after that line feed (a comment at the end of the
+    text) or there is none, the indentation stays. A line that is narrower than the block around it must be as
+    wide as a block further out; no line has more than 8,190 columns.
+
+    Rules must ask for what such texts can give, else the grammar is refused: a rule closes the indents that it
+    opens, and the brackets in the sequence that opens them; an indent stands directly behind a newline, and a
+    dedent behind a newline, another dedent, or what may end the text if a newline may stand there, too.
+
     Parameters
     ----------
     newline : int
-        Terminal whose lexeme ends a line; the blanks after its last line break are the indentation of
-        the line to come.
+        Terminal whose lexeme ends a line, such as ``(\\r?\\n[ \\t]*|#.*)+``: behind a line feed it must take any
+        number of blanks. One that goes on over further lines makes blank lines and lines of comments no lines.
     indent, dedent : int
-        Terminals that rules use and that have no text: one ``indent`` stands after a ``newline`` whose
-        indentation is wider than the line before, one ``dedent`` for each level that ends there and for
-        each level open at the end of the text.
+        Terminals that rules use and that have no text, whatever their patterns are: one ``indent`` stands after
+        a ``newline`` whose indentation is wider than the line before, one ``dedent`` for each level that ends
+        there and for each level open at the end of the text.
     brackets : tuple of (int, int)
         Terminals that open and close brackets. Between them ``newline`` is ignored.
     tab : int

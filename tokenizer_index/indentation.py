@@ -90,9 +90,9 @@ class _Brackets:
             self.rules[name] = run(self.outside(body, name))
         while self.waiting:
             name = self.waiting.pop()
-            body = self.source.rules.get(name)
-            if body is not None:  # else the network's reader says which rule refers to it
-                self.rules[self.inner[name]] = run(self.between(body))
+            # A rule that doesn't exist is reported by the reader of the rules, with the one that refers to it.
+            if name in self.source.rules:
+                self.rules[self.inner[name]] = run(self.between(self.source.rules[name]))
         return replace(self.source, rules=self.rules, pointers=self.pointers), self.inside
 
     def outside(self, body: Expression, rule: str) -> Task[Expression]:
@@ -108,18 +108,16 @@ class _Brackets:
                 bracketed: list[Expression] = []
                 depth = 0
                 for part in _flat(body):
-                    is_reference = isinstance(part, TerminalReference)
-                    if is_reference and part.index in self.opening:
-                        depth += 1
+                    index = part.index if isinstance(part, TerminalReference) else -1
+                    depth += index in self.opening
                     if depth == 0:
                         parts.append((yield self.outside(part, rule)))
                         continue
                     bracketed.append((yield self.between(part)))
-                    if is_reference and part.index in self.closing:
-                        depth -= 1
-                        if depth == 0:
-                            parts.append(self.cut_out(bracketed, rule))
-                            bracketed = []
+                    depth -= index in self.closing
+                    if depth == 0:
+                        parts.append(self.cut_out(bracketed, rule))
+                        bracketed = []
                 if depth > 0:
                     raise self.refused(next(iter(self.opening)), rule)
                 return Sequence(tuple(parts))
@@ -131,9 +129,9 @@ class _Brackets:
             case Repetition(inner, minimum, maximum):
                 return Repetition((yield self.outside(inner, rule)), minimum, maximum)
             case StateMachine():
-                for _, symbol, _ in body.edges:
-                    if isinstance(symbol, TerminalReference):
-                        yield self.outside(symbol, rule)
+                for edge in body.edges:
+                    if isinstance(edge[1], TerminalReference):
+                        yield self.outside(edge[1], rule)
         return body
 
     def between(self, body: Expression) -> Task[Expression]:
