@@ -328,7 +328,9 @@ class _Builder:
                 name, is_string = shown(node, body.module), literal(node, body.module).is_string
         if self.most is not None:
             lexeme = replace(lexeme, pattern=bounded(lexeme.pattern, self.most))
-        return self.add_lexeme(lexeme, name, priority=priority, is_string=is_string, is_ignored=is_ranked_below).index
+        return self.add_lexeme(
+            lexeme, name, priority=priority, is_string=is_string, is_ignored=is_ranked_below
+        ).index
 
     # -------------------------------------------------------------------------------- terminals
 

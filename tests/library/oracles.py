@@ -134,7 +134,7 @@ def xml_oracle() -> Oracle:
     # Expat takes any number of version, and encodings that aren't the text's.
     odd = re.compile(
         r"""<\?xml\s+version\s*=\s*(['"])((?!1\.[0-9]+\1)|1\.[0-9]+\1\s+encoding\s*=\s*(?!(['"])utf-8\3))""",
-        re.I,
+        re.IGNORECASE,
     )
     names = {
         codes[message]
@@ -169,10 +169,8 @@ def smiles_oracle() -> Oracle:
         with contextlib.redirect_stderr(said):
             molecule = chem.MolFromSmiles(text, options)
         if (
-            molecule is None
-            and "ring closure" in said.getvalue().lower()
-            or "unclosed ring" in said.getvalue()
-        ):
+            molecule is None and "ring closure" in said.getvalue().lower()
+        ) or "unclosed ring" in said.getvalue():
             return None
         return molecule is not None
 
@@ -283,7 +281,9 @@ def go_oracle() -> Oracle:
 
     def accepts(text: str) -> bool | None:
         # A package clause in front keeps it from reading parts of files.
-        done = subprocess.run([gofmt, "-e"], input=text, capture_output=True, text=True, encoding="utf-8")
+        done = subprocess.run(
+            [gofmt, "-e"], check=False, input=text, capture_output=True, text=True, encoding="utf-8"
+        )
         if done.returncode == 0:
             return True if re.search(r"\bpackage\b", text) else None
         return None if beyond.search(done.stderr) else False
