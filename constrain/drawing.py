@@ -175,6 +175,8 @@ def _pattern(pattern: ir.Pattern, depth: int) -> _Item:
             )
         case ir.Complement(part):
             return railroad.Group(_pattern(part, depth + 1), "anything but")
+        case ir.SpecialToken(name):
+            return railroad.NonTerminal(f"special token {name}")
         case ir.Automaton():
             return railroad.NonTerminal(f"automaton of {pattern.n_states:,} states")
 

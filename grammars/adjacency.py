@@ -30,9 +30,9 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import is_nullable
 from constrain.grammars.regex.ranges import FULL, NONE, intersect, normalize, union
-from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.regex.utf8 import character_edges
 
 

@@ -30,8 +30,8 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.limits import Limits, Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.separate import check_concatenation, check_union, is_lexed, leveled, leveled_pair
 
 _NOTHING = Sequence(())

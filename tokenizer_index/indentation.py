@@ -27,7 +27,7 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.recursion import Task, run
 from constrain.tokenizer_index.transition_network import Rules
 
 _NOTHING = Choice(())

@@ -33,8 +33,8 @@ from constrain.grammars.gbnf.syntax import (
     read_rules,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import alternate, character_class, concatenate, repeat
-from constrain.grammars.regex.recursion import Task, run
 
 __all__ = ["gbnf_grammar", "looks_like_gbnf"]
 

@@ -30,7 +30,7 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.recursion import Task, run
 
 __all__ = ["LarkGrammar", "LarkOptions", "Layout", "lark_grammar", "read_lark"]
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from constrain.grammars.adjacency import edge_characters
 from constrain.grammars.ir import EMPTY_STRING, Concatenation, Pattern, Ranges, Repeat
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import single_characters
 from constrain.grammars.regex.nodes import (
     Choice,
@@ -32,7 +33,6 @@ from constrain.grammars.regex.nodes import (
 )
 from constrain.grammars.regex.prefixes import few_members, next_characters
 from constrain.grammars.regex.ranges import FULL, NONE, difference, intersect, is_disjoint, normalize, union
-from constrain.grammars.regex.recursion import Task, run
 
 _MOST_WORDS = 64
 

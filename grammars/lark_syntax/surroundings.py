@@ -12,7 +12,7 @@ from constrain.grammars.lark_syntax.edges import Condition, Side, continuing, ho
 from constrain.grammars.lark_syntax.lexicon import Lexicon
 from constrain.grammars.lark_syntax.terminals import Lexeme
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.ranges import FULL, NONE, Ranges, difference, normalize, union
+from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize, union
 
 
 def with_surroundings(grammar: ir.Grammar, lexicon: Lexicon, watch: Watch) -> ir.Grammar:
@@ -34,7 +34,7 @@ class _Surroundings:
         self._following, self._preceding = (
             neighbours(grammar, watch, after=after) for after in (True, False)
         )
-        self._characters: dict[tuple[frozenset[int], bool], Ranges] = {}
+        self._characters: dict[tuple[frozenset[int], bool], ir.Ranges] = {}
 
     def grammar(self) -> ir.Grammar:
         terminals = list(self._grammar.terminals)
@@ -54,7 +54,7 @@ class _Surroundings:
                     terminals[t] = replace(terminals[t], not_before=not_before)
         return replace(self._grammar, terminals=tuple(terminals))
 
-    def _after(self, t: int, lexeme: Lexeme, condition: Condition) -> Ranges:
+    def _after(self, t: int, lexeme: Lexeme, condition: Condition) -> ir.Ranges:
         """Return the bytes that may not follow terminal ``t``."""
         words = self._words(lexeme, condition)
         outer = self._beside(self._following[t], after=True)
@@ -78,7 +78,7 @@ class _Surroundings:
             return lexeme.pattern
         return self._lexicon.reader.lowered(condition.core, lexeme.module, lexeme.offset)
 
-    def _beside(self, others: Neighbours, *, after: bool) -> Ranges:
+    def _beside(self, others: Neighbours, *, after: bool) -> ir.Ranges:
         """Return the characters that may stand beside a terminal with these neighbours."""
         key = others.terminals, after
         if key not in self._characters:

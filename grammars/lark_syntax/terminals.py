@@ -31,11 +31,11 @@ from constrain.grammars.lark_syntax.tree import (
     Usage,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import intersect, is_nullable
 from constrain.grammars.regex.lazy import eager
 from constrain.grammars.regex.lookaround import lower
 from constrain.grammars.regex.nodes import Tree, choice, loop, sequence
-from constrain.grammars.regex.recursion import Task, run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

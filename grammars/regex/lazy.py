@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import EMPTY_STRING
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.nodes import (
     Choice,
     Lazy,
@@ -27,7 +28,6 @@ from constrain.grammars.regex.nodes import (
     tree_lengths,
 )
 from constrain.grammars.regex.python_dialect import PythonReader
-from constrain.grammars.regex.recursion import Task, run
 
 _MOST_ROUNDS = 32
 

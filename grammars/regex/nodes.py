@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Pattern, Ranges
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import (
     alternate,
     concatenate,
@@ -27,7 +28,6 @@ from constrain.grammars.regex.build import (
     single_characters,
 )
 from constrain.grammars.regex.ranges import FULL, NONE, complement, intersect
-from constrain.grammars.regex.recursion import Task, run
 
 
 class Node:

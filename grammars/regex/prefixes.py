@@ -12,8 +12,8 @@ from constrain.grammars.ir import (
     Ranges,
     Repeat,
 )
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.ranges import NONE, contains, union
-from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.regex.utf8 import character_edges
 
 _MOST_WIDE = 8

@@ -12,8 +12,8 @@ from constrain.grammars.combine import _map as mapped
 from constrain.grammars.combine import without_ignored
 from constrain.grammars.errors import SpecError
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import concatenate
-from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.tags.formats import (
     HOLE_MARK,
     Choice,
