@@ -126,9 +126,19 @@ class _Analysis:
         self._watch = watch
         self._symbols = set(rules.terminal_symbol) - lines.marks
         self._all = sum(1 << t for t in self._symbols)
+        # Terminals expected between brackets.
+        self._all_inside = 0
+        for d, rule in enumerate(rules.rule_of):
+            if lines.is_inside[rule]:
+                for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
+                    self._all_inside |= 1 << t
         self._follow, begin = following_terminals(rules, len(walk.first), lines.marks, watch)
         expected = {begin | self._ignored_bits(), *(self._expected_after(t) for t in self._symbols)}
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
+        if lines.inner_newline >= 0:
+            # Where a line break is ignored none is expected.
+            apart = 1 << lines.newline, 1 << lines.inner_newline
+            expected = {bits & ~break_ for bits in expected for break_ in apart}
         walk.keep_together(expected)
         # Terminals that nothing comes before, by what they begin with: they follow the same ones.
         self._groups: dict[int, int] = {}
@@ -204,7 +214,7 @@ class _Analysis:
 
     # ------------------------------------------------------------------------------ blocked text
 
-    def _is_open(self, b: int, ignored: Sequence[int]) -> bool:
+    def _is_open(self, b: int, expected: int, ignored: Sequence[int]) -> bool:
         """May everything follow ``b`` behind another ignored terminal which everything may follow directly?
 
         Only where many may stand in a row does it lose next to nothing that the last one is such a terminal.
@@ -217,7 +227,7 @@ class _Analysis:
             c
             for c in ignored
             if self._walk.may_follow(b, begins(c, -1))
-            and not self._refused(c, self._all, ignored, is_ignored=True)[0]
+            and not self._refused(c, expected, ignored, is_ignored=True)[0]
         ]
         return bool(closed)
 
@@ -264,15 +274,15 @@ class _Analysis:
             if b != self._lines.inner_newline:
                 out = self._refused(b, self._all, self._outside, is_ignored=True)[0]
                 within = out
-                if out and self._is_open(b, self._outside):
+                if out and self._is_open(b, self._all, self._outside):
                     is_open.add(b)
                     out = within = 0
                 elif out and self._blocked(b, out):
                     blocked[b], out = out, 0
                     within = within if inside is not None else 0
             if inside is not None:
-                within = self._refused(b, self._all, inside, is_ignored=True)[0]
-                if within and self._is_open(b, inside):
+                within = self._refused(b, self._all_inside, inside, is_ignored=True)[0]
+                if within and self._is_open(b, self._all_inside, inside):
                     is_open.add(b)
                     within = 0
             if out or within:
