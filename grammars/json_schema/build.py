@@ -21,6 +21,7 @@ from constrain.grammars.errors import (
 )
 from constrain.grammars.json_schema import terminals
 from constrain.grammars.json_schema.builder import Builder
+from constrain.grammars.json_schema.cursor import TracksEvaluation
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.productive import unproductive_rules
@@ -78,10 +79,15 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
         )
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     builder = Builder(root, DRAFTS[draft], options, watch, common)
-    found = builder.value(root, "#", None)
+    try:
+        found = builder.value(root, "#", None)
+        builder.build_bodies()
+    except TracksEvaluation:
+        builder = Builder(root, DRAFTS[draft], options, watch, common, tracks=True)
+        found = builder.value(root, "#", None)
+        builder.build_bodies()
     if not found:
         raise _empty_language(*builder.why_empty("#"))
-    builder.build_bodies()
     rules: dict[str, ir.Expression] = {_START: found[0] if len(found) == 1 else ir.Choice(found)}
     rules.update(builder.rules)
     if builder.uses_any:

@@ -7,17 +7,16 @@ overlap; patterns and formats are not compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from constrain.grammars.json_schema import facts as bits
-from constrain.grammars.json_schema.arrays import item_locations
 from constrain.grammars.json_schema.equality import shared_values
 from constrain.grammars.json_schema.facts import Facts, Json, Location
+from constrain.grammars.json_schema.instances import is_within, type_of
 from constrain.grammars.json_schema.numbers import Bound
-from constrain.grammars.json_schema.objects import property_locations
-from constrain.grammars.json_schema.values import is_within, type_of
+from constrain.grammars.json_schema.places import item_locations, property_locations
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Builder
@@ -27,11 +26,21 @@ _DEPTH = 4  # of properties and items within each other that are looked at
 
 def are_disjoint(builder: Builder, branches: list[Facts]) -> bool:
     """Is no value described by two of ``branches``, as far as can be seen?"""
+    return not any(overlaps(builder, branches))
+
+
+def overlaps(builder: Builder, branches: list[Facts]) -> list[list[int]]:
+    """Return for each of ``branches`` which others it may overlap, as far as can be seen."""
     prover = _Prover(builder)
-    expanded = [found for branch in branches if (found := builder.expand(branch, is_exact=False))]
-    if prover.are_tagged(expanded):
-        return True
-    return all(prover.pairwise(a, b, 0) for a, b in combinations(expanded, 2))
+    expanded = [builder.expand(branch, is_exact=False) for branch in branches]
+    found: list[list[int]] = [[] for _ in branches]
+    if prover.are_tagged([branch for branch in expanded if branch]):
+        return found
+    for i, j in combinations(range(len(branches)), 2):
+        if not prover.pairwise(expanded[i], expanded[j], 0):
+            found[i].append(j)
+            found[j].append(i)
+    return found
 
 
 class _Prover:
@@ -39,7 +48,7 @@ class _Prover:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._parts: dict[tuple[tuple[int, ...], object], list[Facts]] = {}
+        self._parts: dict[tuple[tuple[Hashable, ...], object], list[Facts]] = {}
 
     def are_tagged(self, branches: list[list[Facts]]) -> bool:
         """Do all branches require a property that is another constant string in each?
@@ -111,13 +120,15 @@ class _Prover:
         )
 
     def _part(
-        self, facts: Facts, part: Json, locations: Callable[[Facts, Json], list[Location]]
+        self, facts: Facts, part: Json, locations: Callable[[Builder, Facts, Json], list[Location]]
     ) -> list[Facts]:
         """Return what ``facts`` say about one property or item."""
         key = (facts.key, part)
         found = self._parts.get(key)
         if found is None:
-            found = self._builder.expand(self._builder.facts(locations(facts, part)), is_exact=False)
+            found = self._builder.expand(
+                self._builder.facts(locations(self._builder, facts, part)), is_exact=False
+            )
             self._parts[key] = found
         return found
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from constrain.grammars.json_schema.facts import Json
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
 
 
 def shared_values(first: tuple[Json, ...], second: tuple[Json, ...]) -> tuple[Json, ...]:
@@ -37,3 +40,8 @@ def is_equal(a: Json, b: Json) -> bool:
         elif a != b:
             return False
     return True
+
+
+def exact(value: float) -> Decimal:
+    """Return a number as it is written."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)

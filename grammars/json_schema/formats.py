@@ -20,6 +20,7 @@ from functools import cache
 from constrain.grammars.ir import Pattern
 from constrain.grammars.json_schema.strings import quoted
 from constrain.grammars.limits import Limits, Watch
+from constrain.grammars.regex.build import accepts
 from constrain.grammars.regex.parse import parse_ecma
 
 # ------------------------------------------------------------------------------ dates and times
@@ -157,6 +158,10 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 }
 
 SUPPORTED = frozenset(_SOURCES)
+# Those whose pattern is the standard's whole language, so that its complement can be taken.
+EXACT = frozenset(
+    {"duration", "ipv4", "ipv6", "iri", "iri-reference", "json-pointer", "uri", "uri-reference", "uuid"}
+)
 
 # Standard formats that cannot be enforced, and what to do instead.
 UNSUPPORTED = {
@@ -170,3 +175,16 @@ def json_strings(name: str) -> tuple[Pattern, ...]:
     """Return patterns of JSON strings, all of which a string of the format ``name`` matches."""
     watch = Watch(Limits())
     return tuple(quoted(parse_ecma(f"^(?:{source})$", watch=watch), True) for source in _SOURCES[name])
+
+
+@cache
+def excluded_strings(name: str) -> Pattern:
+    """Return the JSON strings, in every spelling, of the format ``name``, which is one of `EXACT`."""
+    (source,) = _SOURCES[name]
+    return quoted(parse_ecma(f"^(?:{source})$", watch=Watch(Limits())), False)
+
+
+def accepts_text(name: str, text: str) -> bool:
+    """Is ``text`` of the format ``name``?"""
+    watch = Watch(Limits())
+    return all(accepts(parse_ecma(f"^(?:{source})$", watch=watch), text) for source in _SOURCES[name])

@@ -51,7 +51,7 @@ class References:
             return scope
         return Embedded(scope, schema)
 
-    def target(self, reference: str, pointer: str, scope: Scope) -> Target:
+    def target(self, reference: str, pointer: str, scope: Scope, keyword: str = "$ref") -> Target:
         """Return what ``reference``, which stands at ``pointer``, names.
 
         Raises
