@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.grammars.json_schema import disjoint
-from constrain.grammars.json_schema.facts import ARRAY, OBJECT, Facts, Group, Location
-from constrain.grammars.json_schema.instances import has_values
+from constrain.grammars.json_schema.facts import ARRAY, OBJECT, Counted, Facts, Group, Location
+from constrain.grammars.json_schema.instances import has_key, has_values
 from constrain.grammars.json_schema.places import item_locations, property_locations
 
 if TYPE_CHECKING:
@@ -150,21 +150,46 @@ class Brancher:
             return False
         if branch.types == OBJECT and len(branch.objects) > len(rest.objects):
             return any(
-                self._is_impossible(property_locations(self._builder, branch, name))
+                self.is_impossible(property_locations(self._builder, branch, name))
                 for name in branch.objects[-1].properties
                 if name in branch.required
             )
+        if branch.types == OBJECT and len(branch.members) > len(rest.members):
+            return not self._can_count(branch, branch.members[-1])
         if branch.types == ARRAY and len(branch.arrays) > len(rest.arrays):
             index = len(branch.arrays[-1].prefix) - 1
-            return 0 <= index < branch.min_items and self._is_impossible(
+            return 0 <= index < branch.min_items and self.is_impossible(
                 item_locations(self._builder, branch, index)
             )
         return False
 
-    def _is_impossible(self, locations: list[Location]) -> bool:
+    def _can_count(self, facts: Facts, counted: Counted) -> bool:
+        """May there be an object with a member of one of the cases, or without one that is absent?"""
+        if not counted.low or any(name not in facts.required for name in counted.absent):
+            return True
+        is_closed = any(part.additional is False and not part.patterns for part in facts.objects)
+        for keys, value in counted.cases:
+            if keys.name is None:
+                if not is_closed:
+                    return True
+                names = {name for part in facts.objects for name in part.properties} | {*facts.required}
+                named = [name for name in names if has_key(self._builder, name, keys, counted.pointer)]
+            else:
+                named = [keys.name]
+            for name in named:
+                places = property_locations(self._builder, facts, name)
+                if not self.is_impossible([*places, *((value,) if value is not None else ())]):
+                    return True
+        return False
+
+    def is_impossible(self, locations: list[Location]) -> bool:
         """Does no value satisfy several schemas, as far as can be seen?"""
+        if self._depth >= _DEPTH:
+            return False
         key = frozenset(id(location.schema) for location in locations)
         known = self._is_empty.get(key)
+        if known is None and self._builder.derived.is_contradiction(locations):
+            known = self._is_empty[key] = True
         if known is None:
             self._depth += 1
             facts = self._builder.facts(locations)

@@ -258,6 +258,10 @@ class Builder:
                 if unsupported.types & types:
                     self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
 
+    def is_impossible(self, locations: list[Location]) -> bool:
+        """Does no value satisfy several schemas, as far as can be seen without building it?"""
+        return self._brancher.is_impossible(locations)
+
     def matches(self, source: str, pointer: str, text: str) -> bool:
         """Does the expression ``source``, which stands at ``pointer``, match in ``text``?"""
         key = (source, text)

@@ -10,6 +10,7 @@ from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.facts import (
     ArrayPart,
+    Case,
     Counted,
     Facts,
     Group,
@@ -81,19 +82,14 @@ def _ways(
             yield here, _facts(types, **{most: low - 1})
         if high is not None:
             yield here, _facts(types, **{least: high + 1})
-    for name in facts.required:
-        yield here, _facts(bits.OBJECT, forbidden=(name,))
-    for name in facts.forbidden:
-        yield here, _facts(bits.OBJECT, required=(name,))
-    for object_part in facts.objects:
-        yield from _object_part(derived, object_part)
-    for names in facts.names:
-        keys = Keys(schema=derived.failing(names))
-        member = Counted(keys, 0, None, 1, None, names.pointer, "propertyNames")
-        yield names.pointer, _facts(bits.OBJECT, members=(member,))
+    yield from _objects(derived, facts, here)
     for member in facts.members:
-        for other in _other_counts(member):
-            yield member.pointer, _facts(bits.OBJECT, members=(other,))
+        if member.low:
+            none = member._replace(low=0, high=member.low - 1, absent=())
+            yield member.pointer, _facts(bits.OBJECT, required=member.absent, members=(none,))
+        if member.high is not None:
+            more = member._replace(low=member.high + 1, high=None)
+            yield member.pointer, _facts(bits.OBJECT, members=(more,))
     for array_part in facts.arrays:
         yield from _array_part(derived, array_part)
     for item in facts.contains:
@@ -174,27 +170,50 @@ def _says_nothing(schema: Json) -> bool:
     return schema is None or schema is True or schema == {}
 
 
-def _object_part(derived: DerivedSchemas, part: ObjectPart) -> Iterator[tuple[str, Facts]]:
-    """Yield the ways to have a property with a wrong value."""
+def _objects(derived: DerivedSchemas, facts: Facts, here: str) -> Iterator[tuple[str, Facts]]:
+    """Yield the ways in which an object fails by one of its members, or by lacking one."""
+    for name in facts.forbidden:
+        yield here, _facts(bits.OBJECT, required=(name,))
+    cases: list[tuple[str, Case]] = []
+    for part in facts.objects:
+        cases += _part_cases(derived, part)
+    for names in facts.names:
+        cases.append((names.pointer, Case(Keys(schema=derived.failing(names)), None)))
+    if len(facts.required) == 1 and not cases:
+        yield here, _facts(bits.OBJECT, forbidden=facts.required)
+    elif len(cases) == 1 and cases[0][1].keys.name is not None and not facts.required:
+        pointer, ((name, *_), value) = cases[0]
+        wrong, scope = (True, None) if value is None else (value.schema, value.scope)
+        place = pointer.rpartition("/properties/")[0]
+        part = ObjectPart({name: wrong}, {}, None, place, scope)
+        yield pointer, _facts(bits.OBJECT, required=(name,), objects=(part,))
+    elif cases or facts.required:
+        counted = Counted(
+            tuple(case for _, case in cases),
+            1,
+            None,
+            cases[0][0] if cases else here,
+            "not",
+            0,
+            facts.required,
+        )
+        yield here, _facts(bits.OBJECT, members=(counted,))
+
+
+def _part_cases(derived: DerivedSchemas, part: ObjectPart) -> Iterator[tuple[str, Case]]:
+    """Yield the members with a wrong value."""
     for name, schema in part.properties.items():
-        if _says_nothing(schema):
-            continue
-        pointer = f"{part.pointer}/properties/{token(name)}"
-        wrong = derived.negated(schema, pointer, part.scope)
-        one = ObjectPart({name: wrong}, {}, None, part.pointer, part.scope)
-        yield pointer, _facts(bits.OBJECT, required=(name,), objects=(one,))
+        if not _says_nothing(schema):
+            pointer = f"{part.pointer}/properties/{token(name)}"
+            yield pointer, Case(Keys(name), _wrong(derived, schema, pointer, part.scope))
     for source, schema in part.patterns.items():
         if not _says_nothing(schema):
             pointer = f"{part.pointer}/patternProperties/{token(source)}"
-            wrong_value = _wrong(derived, schema, pointer, part.scope)
-            member = Counted(Keys(source), 0, wrong_value, 1, None, pointer, "patternProperties")
-            yield pointer, _facts(bits.OBJECT, members=(member,))
+            yield pointer, Case(Keys(None, source), _wrong(derived, schema, pointer, part.scope))
     if not _says_nothing(part.additional):
         pointer = f"{part.pointer}/{part.rest_key}"
-        keys = Keys(None, tuple(part.properties), tuple(part.patterns))
-        wrong_value = _wrong(derived, part.additional, pointer, part.scope)
-        member = Counted(keys, 0, wrong_value, 1, None, pointer, part.rest_key)
-        yield pointer, _facts(bits.OBJECT, members=(member,))
+        keys = Keys(None, None, tuple(part.properties), tuple(part.patterns))
+        yield pointer, Case(keys, _wrong(derived, part.additional, pointer, part.scope))
 
 
 def _wrong(derived: DerivedSchemas, schema: Json, pointer: str, scope: bits.Scope) -> Location | None:
@@ -217,7 +236,7 @@ def _array_part(derived: DerivedSchemas, part: ArrayPart) -> Iterator[tuple[str,
     elif not _says_nothing(part.rest):
         pointer = f"{part.pointer}/{part.rest_key}"
         wrong_item = _wrong(derived, part.rest, pointer, part.scope)
-        item = Counted(Keys(), len(part.prefix), wrong_item, 1, None, pointer, part.rest_key)
+        item = Counted((Case(Keys(), wrong_item),), 1, None, pointer, part.rest_key, len(part.prefix))
         yield pointer, _facts(bits.ARRAY, contains=(item,))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from constrain.grammars.json_schema.cursor import Cursor, show
 from constrain.grammars.json_schema.facts import (
     ArrayPart,
+    Case,
     Counted,
     Facts,
     Json,
@@ -68,7 +69,8 @@ def read_contains(facts: Facts, value: Json, at: Cursor) -> None:
         return
     where = f"{at.pointer}/contains"
     owners = at.owners if at.draft == 2020 else None
-    facts.contains += (Counted(Keys(), 0, at.part(value, where), low, high, where, "contains", owners),)
+    case = Case(Keys(), at.part(value, where))
+    facts.contains += (Counted((case,), low, high, where, "contains", chain=owners),)
 
 
 def read_unevaluated_items(facts: Facts, value: Json, at: Cursor) -> None:

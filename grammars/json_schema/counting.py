@@ -38,22 +38,28 @@ class Kind(NamedTuple):
 
 
 def split(
-    builder: Builder, locations: list[Location], members: list[Counted], applies: list[bool]
+    builder: Builder,
+    locations: list[Location],
+    members: list[Counted],
+    applies: list[tuple[bool, ...]],
 ) -> list[Kind]:
-    """Return the kinds of values that ``locations`` describe, by the demands of which they satisfy the schema.
+    """Return the kinds of values that ``locations`` describe, by the demands for which they count.
 
-    ``applies`` says which demands count the member at all.
+    ``applies`` says which cases of each demand speak of the value.
     """
     cases: list[tuple[list[Location], tuple[bool, ...]]] = [(locations, ())]
-    for counted, is_member in zip(members, applies, strict=True):
-        if counted.value is None or not is_member:
-            cases = [(places, (*counts, is_member)) for places, counts in cases]
+    for counted, has_case in zip(members, applies, strict=True):
+        values = [case.value for case, applied in zip(counted.cases, has_case, strict=True) if applied]
+        if not values or None in values:
+            cases = [(places, (*counts, bool(values))) for places, counts in cases]
             continue
-        wrong = builder.derived.failing(counted.value)
+        right = builder.derived.one_of_several(tuple(value for value in values if value is not None))
+        wrong = builder.derived.failing(right)
         cases = [
-            case
+            (added, (*counts, is_counted))
             for places, counts in cases
-            for case in (([*places, counted.value], (*counts, True)), ([*places, wrong], (*counts, False)))
+            for one, is_counted in ((right, True), (wrong, False))
+            if not builder.is_impossible(added := [*places, one])
         ]
     kinds = []
     for places, counts in cases:
@@ -77,7 +83,10 @@ def count_members(
             builder,
             property_locations(builder, facts, slot.name),
             members,
-            [has_key(builder, slot.name, counted) for counted in members],
+            [
+                tuple(has_key(builder, slot.name, case.keys, counted.pointer) for case in counted.cases)
+                for counted in members
+            ],
         )
         for slot in slots
     ]
@@ -86,13 +95,14 @@ def count_members(
             builder,
             list(extra.one.locations),
             members,
-            [*extra.one.counted, *[True] * (len(members) - len(extra.one.counted))],
+            [*extra.one.counted, *[(True,)] * (len(members) - len(extra.one.counted))],
         )
         for extra in extras
     ]
     _check(builder, members, slots, placed, loose)
+    required = frozenset(slot.name for slot in slots if slot.is_required)
     for i, counted in enumerate(members):
-        if counted.low:
+        if counted.low and required.issuperset(counted.absent):
             able = [r for kinds in (*placed, *loose) for kind in kinds if kind.counts[i] for r in kind.value]
             if not able:
                 return builder.nothing(name, "no property can be what is asked for", counted.pointer)
@@ -124,7 +134,7 @@ def _check(
                 "Name the properties in required.",
                 "is not supported for additional properties, whose keys may repeat",
             )
-    lower = [i for i, counted in enumerate(members) if counted.low and counted.value is not None]
+    lower = _lower(members)
     for kinds in loose:
         counts = sorted({frozenset(i for i in lower if kind.counts[i]) for kind in kinds}, key=len)
         if any(not a <= b for a, b in pairwise(counts)):
@@ -135,6 +145,15 @@ def _check(
                 "Say what is allowed instead of what is not.",
                 "is not supported where additional properties must fail several schemas in different ways",
             )
+
+
+def _lower(members: list[Counted]) -> list[int]:
+    """Return the demands for members of certain values."""
+    return [
+        i
+        for i, counted in enumerate(members)
+        if counted.low and any(case.value is not None for case in counted.cases)
+    ]
 
 
 class _Machine:
@@ -157,21 +176,32 @@ class _Machine:
         self._placed = placed
         self._extras = extras
         self._loose = loose
+        # For each slot and each demand, how many of the names that count if absent have a later slot.
+        self._missing = [tuple(0 for _ in members)]
+        for slot in reversed(slots):
+            after = self._missing[-1]
+            self._missing.append(
+                tuple(n + (slot.name in counted.absent) for n, counted in zip(after, members, strict=True))
+            )
+        self._missing.reverse()
         self._edges: list[Edge] = []
         self._states: dict[object, int] = {}
         self._todo: list[tuple[bool, int, tuple[int, ...], tuple[frozenset[int], ...]]] = []
         self._n_states = 2
         self._last_required = max((i for i, slot in enumerate(slots) if slot.is_required), default=-1)
-        self._lower = [i for i, counted in enumerate(members) if counted.low and counted.value is not None]
+        self._lower = _lower(members)
 
     def build(self) -> StateMachine:
         # A state: is a member read already, the next slot, counts, and for each class of additional
         # properties the demands that its members have to go on meeting.
-        zero = tuple(0 for _ in self._members)
+        placed = frozenset(slot.name for slot in self._slots)
+        zero = tuple(
+            min(sum(name not in placed for name in counted.absent), counted.low) for counted in self._members
+        )
         done: tuple[frozenset[int], ...] = tuple(frozenset() for _ in self._extras)
         start = self._key_state(False, 0, zero, done)
         self._edges.append((0, LEFT_BRACE, start))
-        if self._last_required < 0 and self._is_enough(zero):
+        if self._last_required < 0 and self._is_enough(zero, 0):
             self._edges.append((start, RIGHT_BRACE, 1))
         while self._todo:
             state = self._todo.pop()
@@ -210,12 +240,16 @@ class _Machine:
         if is_new:
             if slot < len(self._slots) or self._extras:
                 self._edges.append((state, COMMA, self._key_state(True, slot, counts, done)))
-            if slot > self._last_required and self._is_enough(counts):
+            if slot > self._last_required and self._is_enough(counts, slot):
                 self._edges.append((state, RIGHT_BRACE, 1))
         return state
 
-    def _is_enough(self, counts: tuple[int, ...]) -> bool:
-        return all(count >= counted.low for count, counted in zip(counts, self._members, strict=True))
+    def _is_enough(self, counts: tuple[int, ...], slot: int) -> bool:
+        """Is every demand met if nothing from ``slot`` on follows?"""
+        return all(
+            count + missing >= counted.low
+            for count, missing, counted in zip(counts, self._missing[slot], self._members, strict=True)
+        )
 
     def _add(self, counts: tuple[int, ...], kind: Kind) -> tuple[int, ...] | None:
         """Return the counts after one more member; ``None`` if there are too many."""
@@ -229,6 +263,14 @@ class _Machine:
             after.append(more)
         return tuple(after)
 
+    def _without(self, counts: tuple[int, ...], slot: int) -> tuple[int, ...]:
+        """Return the counts once it is known that the property of ``slot`` is absent."""
+        name = self._slots[slot].name
+        return tuple(
+            min(count + 1, counted.low) if name in counted.absent else count
+            for count, counted in zip(counts, self._members, strict=True)
+        )
+
     def _expand(
         self, is_member: bool, slot: int, counts: tuple[int, ...], done: tuple[frozenset[int], ...]
     ) -> None:
@@ -238,7 +280,8 @@ class _Machine:
             after = [(kind, slot + 1, done) for kind in self._placed[slot]]
             self._members_of(source, self._builder.key(one.name), counts, after)
             if not one.is_required:
-                self._edges.append((source, None, self._key_state(is_member, slot + 1, counts, done)))
+                skipped = self._without(counts, slot)
+                self._edges.append((source, None, self._key_state(is_member, slot + 1, skipped, done)))
             if not one.after_extra:
                 return
         for i, extra in enumerate(self._extras):

@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from constrain.grammars.json_schema.complement import failures
 from constrain.grammars.json_schema.cursor import Cursor
+from constrain.grammars.json_schema.equality import is_equal
 from constrain.grammars.json_schema.facts import OBJECT, Derived, Facts, Group, Json, Location, Scope
 from constrain.grammars.json_schema.pointers import token
 
@@ -69,6 +70,22 @@ class DerivedSchemas:
         schema = self.negated(location.schema, location.pointer, location.scope)
         return location._replace(schema=schema, is_silent=True)
 
+    def is_contradiction(self, locations: list[Location]) -> bool:
+        """Are two of ``locations`` a schema and its complement?"""
+        positive = []
+        negative = []
+        for location in locations:
+            content = location.schema.get(Derived.APPLY) if isinstance(location.schema, dict) else None
+            if isinstance(content, Negation):
+                negative.append(content.location)
+            else:
+                positive.append(location)
+        return any(
+            one.scope is other.scope and is_equal(one.schema, other.schema)
+            for one in negative
+            for other in positive
+        )
+
     def together(self, locations: tuple[Location, ...]) -> Json:
         """Return the conjunction of schemas."""
         return self._schema(("all", *(id(location.schema) for location in locations)), locations)
@@ -78,6 +95,12 @@ class DerivedSchemas:
         facts = Facts()
         facts.groups = (Group(locations, locations[-1].pointer),)
         return self.says(("any", *(id(location.schema) for location in locations)), facts)
+
+    def one_of_several(self, locations: tuple[Location, ...]) -> Location:
+        """Return the place of the union of schemas."""
+        if len(locations) == 1:
+            return locations[0]
+        return locations[0]._replace(schema=self.any_of(locations))
 
     def either(self, location: Location) -> Group:
         """Return the two cases that a schema holds and that it doesn't."""

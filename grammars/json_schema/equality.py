@@ -24,6 +24,8 @@ def is_equal(a: Json, b: Json) -> bool:
     todo = [(a, b)]
     while todo:
         a, b = todo.pop()
+        if a is b:
+            continue
         if isinstance(a, dict) and isinstance(b, dict):
             if a.keys() != b.keys():
                 return False

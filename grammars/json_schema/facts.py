@@ -89,32 +89,46 @@ class ArrayPart(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """Some of the keys of objects: those that match ``pattern``, or none of ``patterns`` and ``names``.
+    """Some of the keys of objects: one ``name``; or those that match ``pattern``; or those that match none
+    of ``patterns`` and are none of ``names``.
 
     ``schema`` further says what they look like, as strings.
     """
 
+    name: str | None = None
     pattern: str | None = None
     names: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     schema: Location | None = None
 
 
-class Counted(NamedTuple):
-    """How many members with certain keys (or items from a certain place on) satisfy a schema.
-
-    ``value`` is ``None`` where any value counts; ``high`` is ``None`` without a limit. ``feature`` is the
-    keyword it comes from.
-    """
+class Case(NamedTuple):
+    """Members with some keys whose value satisfies a schema; any value does if that is ``None``."""
 
     keys: Keys
-    start: int
     value: Location | None
+
+
+class Counted(NamedTuple):
+    """How many members are of one of several cases, or how many items from ``start`` on.
+
+    A name of ``absent`` counts as well if an object lacks it. ``high`` is ``None`` without a limit;
+    ``feature`` is the keyword it comes from.
+    """
+
+    cases: tuple[Case, ...]
     low: int
     high: int | None
     pointer: str
     feature: str
+    start: int = 0
+    absent: tuple[str, ...] = ()
     chain: tuple[int, ...] | None = None
+
+    @property
+    def value(self) -> Location | None:
+        """The schema of the first case: the only one of items."""
+        return self.cases[0].value
 
 
 class Unevaluated(NamedTuple):
@@ -257,6 +271,10 @@ class Facts:
                 setattr(self, name, getattr(self, name) + found)
         if other.required or other.forbidden:
             self.meet_names(other.required, other.forbidden, pointer)
+        if self.not_patterns and not {source for source, _ in self.not_patterns}.isdisjoint(
+            source for source, _ in self.patterns
+        ):
+            self.narrow(~STRING, "a pattern must match, and must not", pointer)
         self.unique_at = self.unique_at or other.unique_at
 
     def meet_values(self, values: tuple[Json, ...], pointer: str) -> None:

@@ -10,7 +10,7 @@ from constrain.grammars.errors import SpecError
 from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.equality import exact, is_equal
-from constrain.grammars.json_schema.facts import Counted, Facts, Json, Location
+from constrain.grammars.json_schema.facts import Counted, Facts, Json, Keys, Location
 from constrain.grammars.json_schema.numbers import MAX_BITS, MAX_DIGITS
 from constrain.grammars.json_schema.places import item_locations, property_locations
 from constrain.grammars.regex.recursion import Task, run
@@ -78,31 +78,39 @@ def _object(builder: Builder, value: dict[str, Json], facts: Facts) -> Task[bool
         if facts.names and not (yield _satisfies_all(builder, name, facts.names)):
             return False
     for counted in facts.members:
-        found = 0
+        found = sum(name not in value for name in counted.absent)
         for name, member in value.items():
-            if not (yield _has_key(builder, name, counted)):
-                continue
-            if counted.value is None or (yield _satisfies_all(builder, member, [counted.value])):
+            if (yield _is_counted(builder, name, member, counted)):
                 found += 1
         if not _is_enough(found, counted):
             return False
     return True
 
 
-def has_key(builder: Builder, name: str, counted: Counted) -> bool:
-    """Is ``name`` among the keys that are counted?"""
-    return run(_has_key(builder, name, counted))
+def _is_counted(builder: Builder, name: str, member: Json, counted: Counted) -> Task[bool]:
+    for case in counted.cases:
+        if (yield _has_key(builder, name, case.keys, counted.pointer)) and (
+            case.value is None or (yield _satisfies_all(builder, member, [case.value]))
+        ):
+            return True
+    return False
 
 
-def _has_key(builder: Builder, name: str, counted: Counted) -> Task[bool]:
-    keys = counted.keys
+def has_key(builder: Builder, name: str, keys: Keys, pointer: str) -> bool:
+    """Is ``name`` among ``keys``, which are spoken of at ``pointer``?"""
+    return run(_has_key(builder, name, keys, pointer))
+
+
+def _has_key(builder: Builder, name: str, keys: Keys, pointer: str) -> Task[bool]:
+    if keys.name is not None:
+        return name == keys.name
     if keys.pattern is not None:
-        return builder.matches(keys.pattern, counted.pointer, name)
+        return builder.matches(keys.pattern, pointer, name)
     if keys.schema is not None:
         result: bool = yield _satisfies_all(builder, name, [keys.schema])
         return result
     return name not in keys.names and not any(
-        builder.matches(source, counted.pointer, name) for source in keys.patterns
+        builder.matches(source, pointer, name) for source in keys.patterns
     )
 
 

@@ -13,7 +13,7 @@ from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import Alternation, Complement, Pattern, TerminalReference
 from constrain.grammars.json_schema import strings, terminals
 from constrain.grammars.json_schema.cursor import shortened
-from constrain.grammars.json_schema.facts import STRING, Counted, Facts, Location
+from constrain.grammars.json_schema.facts import STRING, Facts, Keys, Location
 from constrain.grammars.json_schema.scalars import flat_intersection, string_pattern, text_of
 from constrain.grammars.json_schema.values import listed_strings
 
@@ -31,13 +31,13 @@ _MOST_TESTS = 7
 class KeyClass(NamedTuple):
     """Keys that are described alike.
 
-    ``locations`` are the schemas of their values; ``counted`` says for each of ``Facts.members`` whether it
-    counts them.
+    ``locations`` are the schemas of their values; ``counted`` says for each of ``Facts.members``, and each
+    of its cases, whether it speaks of them.
     """
 
     answers: Answers
     locations: tuple[Location, ...]
-    counted: tuple[bool, ...]
+    counted: tuple[tuple[bool, ...], ...]
 
 
 def key_classes(builder: Builder, facts: Facts, pointers: dict[str, str]) -> list[KeyClass]:
@@ -50,10 +50,11 @@ def key_classes(builder: Builder, facts: Facts, pointers: dict[str, str]) -> lis
             pointers.setdefault(source, f"{part.pointer}/patternProperties")
     schemas: dict[int, None] = {}
     for counted in facts.members:
-        for source in (*((counted.keys.pattern,) if counted.keys.pattern else ()), *counted.keys.patterns):
-            pointers.setdefault(source, counted.pointer)
-        if counted.keys.schema is not None:
-            schemas[id(counted.keys.schema.schema)] = None
+        for keys, _ in counted.cases:
+            for source in (*((keys.pattern,) if keys.pattern is not None else ()), *keys.patterns):
+                pointers.setdefault(source, counted.pointer)
+            if keys.schema is not None:
+                schemas[id(keys.schema.schema)] = None
     tests: list[Test] = [*pointers, *schemas]
     if len(tests) > _MOST_TESTS:
         raise UnsupportedFeatureError(
@@ -88,11 +89,13 @@ def _class(facts: Facts, answers: Answers) -> KeyClass:
             own.append(Location(part.additional, f"{part.pointer}/{part.rest_key}", part.scope, ()))
         locations += own
     locations = [location for location in locations if location.schema is not True]
-    return KeyClass(answers, tuple(locations), tuple(_counts(c, holds) for c in facts.members))
+    counted = tuple(tuple(_has(case.keys, holds) for case in c.cases) for c in facts.members)
+    return KeyClass(answers, tuple(locations), counted)
 
 
-def _counts(counted: Counted, holds: dict[Test, bool]) -> bool:
-    keys = counted.keys
+def _has(keys: Keys, holds: dict[Test, bool]) -> bool:
+    if keys.name is not None:
+        return False
     if keys.pattern is not None:
         return holds[keys.pattern]
     if keys.schema is not None:
@@ -144,9 +147,10 @@ def key_terminal(
             shown.append(f"{'' if holds else 'not '}matching {shortened(test)}")
             continue
         schema = next(
-            counted.keys.schema
+            case.keys.schema
             for counted in facts.members
-            if counted.keys.schema is not None and id(counted.keys.schema.schema) == test
+            for case in counted.cases
+            if case.keys.schema is not None and id(case.keys.schema.schema) == test
         )
         schema = schema if holds else builder.derived.failing(schema)
         pattern = _strings_of(builder, (schema,))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.ir import Expression, RuleReference, StateMachine, TerminalReference
 from constrain.grammars.json_schema.counting import count_members
-from constrain.grammars.json_schema.facts import Counted, Facts, Keys
+from constrain.grammars.json_schema.facts import Case, Counted, Facts, Keys
 from constrain.grammars.json_schema.instances import satisfies
 from constrain.grammars.json_schema.keys import KeyClass, key_classes, key_terminal, listed_names
 from constrain.grammars.json_schema.places import property_locations
@@ -91,7 +91,7 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
         builder.need(name, tuple(r for part in (*slots, *extras) for r in part.value))
     members = list(facts.members)
     if least > 1 or most is not None or (least and members):
-        members.append(Counted(Keys(), 0, None, least, most, facts.pointer, "minProperties"))
+        members.append(Counted((Case(Keys(), None),), least, most, facts.pointer, "minProperties"))
     if members:
         return count_members(builder, name, facts, members, slots, extras)
     return _machine(builder, slots, extras, least == 0)
@@ -100,10 +100,21 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
 def _known_names(facts: Facts) -> dict[str, None]:
     """Return the names that are no additional properties' names."""
     known = dict.fromkeys(key for part in facts.objects for key in part.properties)
-    for counted in facts.members:
-        known.update(dict.fromkeys(counted.keys.names))
+    known.update(_counted_names(facts))
     known.update(dict.fromkeys(facts.forbidden))
     return known
+
+
+def _counted_names(facts: Facts) -> dict[str, None]:
+    """Return the names that make a difference to what is counted."""
+    found: dict[str, None] = {}
+    for counted in facts.members:
+        for case in counted.cases:
+            if case.keys.name is not None:
+                found[case.keys.name] = None
+            found.update(dict.fromkeys(case.keys.names))
+        found.update(dict.fromkeys(counted.absent))
+    return found
 
 
 def _slots(builder: Builder, rule: str, facts: Facts) -> list[Slot] | Expression:
@@ -114,9 +125,7 @@ def _slots(builder: Builder, rule: str, facts: Facts) -> list[Slot] | Expression
         facts.objects[0].patterns or facts.names or facts.forbidden or facts.members
     )
     declared = dict.fromkeys(key for part in facts.objects for key in part.properties)
-    others: dict[str, None] = {}
-    for counted in facts.members:
-        others.update(dict.fromkeys(counted.keys.names))
+    others = _counted_names(facts)
     if facts.names and (names := listed_names(builder, facts)) is not None:
         others.update(dict.fromkeys(names))
     undeclared = [name for name in facts.required if name not in declared]
