@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain.grammars.json_schema import disjoint
 from constrain.grammars.json_schema.facts import ARRAY, OBJECT, Counted, Facts, Group, Location
-from constrain.grammars.json_schema.instances import has_key, has_values
+from constrain.grammars.json_schema.instances import has_key
 from constrain.grammars.json_schema.places import item_locations, property_locations
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Brancher:
 
     def _is_contradictory(self, branch: Facts, rest: Facts) -> bool:
         """Can the part that makes ``branch`` differ from ``rest`` be seen to be impossible?"""
-        if branch.values is not None and not has_values(self._builder, branch):
+        if self._builder.is_hollow(branch):
             return True
         if self._depth >= _DEPTH or branch.types & ~(OBJECT | ARRAY):
             return False
@@ -194,7 +194,7 @@ class Brancher:
             self._depth += 1
             facts = self._builder.facts(locations)
             known = not facts.types or not any(
-                found.types and has_values(self._builder, found)
+                found.types and not self._builder.is_hollow(found)
                 for found in self._builder.expand(facts, is_exact=False)
             )
             self._depth -= 1

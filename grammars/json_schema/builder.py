@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import (
+    ANY_TEXT,
     Choice,
     Expression,
     Literal,
@@ -42,6 +43,7 @@ from constrain.grammars.json_schema.facts import (
     Location,
     Scope,
 )
+from constrain.grammars.json_schema.instances import may_be
 from constrain.grammars.json_schema.objects import object_body
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.json_schema.resolve import References
@@ -49,6 +51,7 @@ from constrain.grammars.json_schema.scalars import number, string, text_of
 from constrain.grammars.json_schema.values import constants, merge_constants, types_of
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import accepts
+from constrain.grammars.regex.emptiness import is_empty
 
 Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
 
@@ -117,6 +120,7 @@ class Builder:
         self._values: dict[int, Alternatives] = {}
         self._rule_of: dict[tuple[str, tuple[Hashable, ...]], RuleReference] = {}
         self._matches: dict[tuple[str, str], bool] = {}
+        self._has_no_text: dict[tuple[frozenset[str], frozenset[str]], bool] = {}
         self._n_rules: dict[str, int] = {}
         self._queue: list[tuple[str, str, Facts]] = []
 
@@ -257,6 +261,33 @@ class Builder:
             for unsupported in facts.unsupported:
                 if unsupported.types & types:
                     self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
+
+    def has_no_text(
+        self, patterns: Iterable[tuple[str, str]], not_patterns: Iterable[tuple[str, str]]
+    ) -> bool:
+        """Is there surely no text that matches every one of ``patterns`` and none of ``not_patterns``?
+
+        Both are given by source and pointer.
+        """
+        wanted, unwanted = dict(patterns), dict(not_patterns)
+        key = (frozenset(wanted), frozenset(unwanted))
+        known = self._has_no_text.get(key)
+        if known is None:
+            positive = [text_of(source, self.watch, pointer).raw for source, pointer in wanted.items()]
+            negative = [text_of(source, self.watch, pointer).raw for source, pointer in unwanted.items()]
+            known = ANY_TEXT in negative or is_empty(positive or [ANY_TEXT], negative, self.watch)
+            self._has_no_text[key] = known
+        return known
+
+    def is_hollow(self, facts: Facts) -> bool:
+        """Do ``facts``, which have no groups, surely describe nothing, as far as scalars go?"""
+        if facts.values is not None:
+            return not any(may_be(self, value, facts) for value in facts.values)
+        return (
+            facts.types == STRING
+            and len(facts.patterns) + len(facts.not_patterns) > 1
+            and self.has_no_text(facts.patterns, facts.not_patterns)
+        )
 
     def is_impossible(self, locations: list[Location]) -> bool:
         """Does no value satisfy several schemas, as far as can be seen without building it?"""

@@ -160,7 +160,7 @@ def _strings(facts: Facts, here: str) -> Iterator[tuple[str, Facts]]:
     for entry in facts.not_patterns:
         yield entry[1], _facts(bits.STRING, patterns=(entry,))
     for entry in facts.formats:
-        if entry[0] in formats.EXACT:
+        if entry[0] in formats.SUPPORTED:
             yield entry[1], _facts(bits.STRING, not_formats=(entry,))
     for entry in facts.not_formats:
         yield entry[1], _facts(bits.STRING, formats=(entry,))
@@ -265,7 +265,7 @@ def _unsupported(facts: Facts) -> Iterator[Unsupported]:
     if facts.unique_at is not None:
         yield Unsupported("uniqueItems", facts.unique_at, bits.ARRAY, _HINT)
     for name, pointer in facts.formats:
-        if name not in formats.EXACT:
+        if name not in formats.SUPPORTED:
             yield Unsupported(f"format {name}", pointer, bits.STRING, _HINT)
     for entry in facts.unevaluated_properties:
         yield Unsupported("unevaluatedProperties", entry.pointer, bits.OBJECT, _HINT)

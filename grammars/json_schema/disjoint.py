@@ -1,8 +1,8 @@
 """Proofs that no value satisfies two branches, so that exactly one of ``oneOf`` means any one.
 
-Looked at: types, constants, bounds and lengths, items that both must have, and properties that either
+Looked at: types, constants, bounds, lengths and patterns, items that both must have, and properties that either
 requires (the other's demands on them count as well). What is not shown to be disjoint is taken to
-overlap; patterns and formats are not compared.
+overlap; formats are not compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema.equality import shared_values
 from constrain.grammars.json_schema.facts import Facts, Json, Location
-from constrain.grammars.json_schema.instances import is_within, type_of
+from constrain.grammars.json_schema.instances import may_be
 from constrain.grammars.json_schema.numbers import Bound
 from constrain.grammars.json_schema.places import item_locations, property_locations
 
@@ -88,7 +88,10 @@ class _Prover:
         for one, other in ((a, b), (b, a)):
             if one.values is not None:
                 shared = one.values if other.values is None else shared_values(one.values, other.values)
-                return not any(_may_be(value, one) and _may_be(value, other) for value in shared)
+                return not any(
+                    may_be(self._builder, value, one) and may_be(self._builder, value, other)
+                    for value in shared
+                )
         return (
             not common & (bits.NULL | bits.BOOLEAN)
             and (not common & bits.NUMBER or _below(a.high, b.low) or _below(b.high, a.low))
@@ -96,10 +99,17 @@ class _Prover:
                 not common & bits.STRING
                 or _fewer(a.max_length, b.min_length)
                 or _fewer(b.max_length, a.min_length)
+                or self._match_apart(a, b)
             )
             and (not common & bits.ARRAY or self._arrays(a, b, depth))
             and (not common & bits.OBJECT or self._objects(a, b, depth))
         )
+
+    def _match_apart(self, a: Facts, b: Facts) -> bool:
+        """Is there no text that has the patterns of both?"""
+        if not (a.patterns or b.patterns or (a.not_patterns and b.not_patterns)):
+            return False
+        return self._builder.has_no_text((*a.patterns, *b.patterns), (*a.not_patterns, *b.not_patterns))
 
     def _arrays(self, a: Facts, b: Facts, depth: int) -> bool:
         if _fewer(a.max_items, b.min_items) or _fewer(b.max_items, a.min_items):
@@ -131,19 +141,6 @@ class _Prover:
             )
             self._parts[key] = found
         return found
-
-
-def _may_be(value: Json, facts: Facts) -> bool:
-    """May ``value`` satisfy ``facts``, lists of values aside? Only a negative answer is sure."""
-    if not type_of(value, facts.values_at) & facts.types:
-        return False
-    if isinstance(value, str):
-        return facts.min_length <= len(value) and not _fewer(facts.max_length, len(value))
-    if isinstance(value, list):
-        return facts.min_items <= len(value) and not _fewer(facts.max_items, len(value))
-    if isinstance(value, dict):
-        return all(name in value for name in facts.required)
-    return is_within(value, facts)
 
 
 def _below(high: Bound, low: Bound) -> bool:

@@ -271,10 +271,6 @@ class Facts:
                 setattr(self, name, getattr(self, name) + found)
         if other.required or other.forbidden:
             self.meet_names(other.required, other.forbidden, pointer)
-        if self.not_patterns and not {source for source, _ in self.not_patterns}.isdisjoint(
-            source for source, _ in self.patterns
-        ):
-            self.narrow(~STRING, "a pattern must match, and must not", pointer)
         self.unique_at = self.unique_at or other.unique_at
 
     def meet_values(self, values: tuple[Json, ...], pointer: str) -> None:

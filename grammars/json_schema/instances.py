@@ -61,7 +61,7 @@ def _matches(builder: Builder, text: str, facts: Facts) -> bool:
         all(builder.matches(source, pointer, text) for source, pointer in facts.patterns)
         and not any(builder.matches(source, pointer, text) for source, pointer in facts.not_patterns)
         and all(formats.accepts_text(name, text) for name, _ in facts.formats if name in formats.SUPPORTED)
-        and not any(formats.accepts_text(name, text) for name, _ in facts.not_formats)
+        and not any(formats.may_accept_text(name, text) for name, _ in facts.not_formats)
     )
 
 
@@ -165,17 +165,24 @@ def type_of(value: Json, pointer: str) -> int:
     raise not_json(value, pointer)
 
 
-def has_values(builder: Builder, facts: Facts) -> bool:
-    """Is a value left, if values are listed? Keywords of objects, arrays and patterns are not looked at."""
-    return facts.values is None or any(_may_be(value, facts) for value in facts.values)
-
-
-def _may_be(value: Json, facts: Facts) -> bool:
+def may_be(builder: Builder, value: Json, facts: Facts) -> bool:
+    """May ``value``, which ``facts`` list, satisfy them? Formats, and what is inside it, are not looked at."""
     if not type_of(value, facts.values_at) & facts.types:
         return False
     if isinstance(value, str):
-        return has_length(value, facts) and value not in facts.excluded
-    return isinstance(value, (dict, list)) or is_within(value, facts)
+        return (
+            has_length(value, facts)
+            and value not in facts.excluded
+            and all(builder.matches(source, pointer, value) for source, pointer in facts.patterns)
+            and not any(builder.matches(source, pointer, value) for source, pointer in facts.not_patterns)
+        )
+    if isinstance(value, list):
+        return facts.min_items <= len(value) and (facts.max_items is None or len(value) <= facts.max_items)
+    if isinstance(value, dict):
+        return all(name in value for name in facts.required) and not any(
+            name in value for name in facts.forbidden
+        )
+    return is_within(value, facts)
 
 
 def has_length(text: str, facts: Facts) -> bool:

@@ -25,7 +25,7 @@ Test: TypeAlias = str | int
 # Which tests hold, and which don't.
 Answers: TypeAlias = tuple[tuple[Test, bool], ...]
 
-_MOST_TESTS = 7
+_MOST_CLASSES = 128
 
 
 class KeyClass(NamedTuple):
@@ -56,24 +56,40 @@ def key_classes(builder: Builder, facts: Facts, pointers: dict[str, str]) -> lis
             if keys.schema is not None:
                 schemas[id(keys.schema.schema)] = None
     tests: list[Test] = [*pointers, *schemas]
-    if len(tests) > _MOST_TESTS:
-        raise UnsupportedFeatureError(
-            "patternProperties",
-            pointer=pointers[next(iter(pointers))],
-            reason=f"with more than {_MOST_TESTS} patterns for one object is not supported",
-            hint="Join patterns that have the same schema.",
-        )
-    classes = [_class(facts, answers) for answers in _combinations(tests)]
+    classes = [_class(facts, answers) for answers in _combinations(builder, tests, pointers)]
     for test in tests:
         classes = _without(classes, test)
     return classes
 
 
-def _combinations(tests: list[Test]) -> Iterable[Answers]:
+def _combinations(builder: Builder, tests: list[Test], pointers: dict[str, str]) -> list[Answers]:
+    """Return which tests may hold together, and be the only ones."""
     found: list[Answers] = [()]
     for test in tests:
-        found = [(*answers, (test, holds)) for answers in found for holds in (True, False)]
+        found = [
+            answers
+            for before in found
+            for holds in (True, False)
+            if not _is_empty(builder, answers := (*before, (test, holds)), pointers)
+        ]
+        if len(found) > _MOST_CLASSES:
+            raise UnsupportedFeatureError(
+                "patternProperties",
+                pointer=next(iter(pointers.values())),
+                reason="with so many overlapping patterns for one object is not supported",
+                hint="Join patterns that have the same schema, or let them match different names.",
+            )
     return found
+
+
+def _is_empty(builder: Builder, answers: Answers, pointers: dict[str, str]) -> bool:
+    by_answer: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
+    for test, holds in answers:
+        if isinstance(test, str):
+            by_answer[holds].append((test, pointers[test]))
+    if len(answers) == 1 and by_answer[True]:
+        return False
+    return builder.has_no_text(by_answer[True], by_answer[False])
 
 
 def _class(facts: Facts, answers: Answers) -> KeyClass:
