@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _STATES_PER_BRANCH = 100
 # Of facts with complements: how many branches are read, and how many facts there may be in the end.
 _MOST_READ = 4_000
+_MOST_READ_IN_ALL = 25_000
 _MOST_FACTS = 250
 _DEPTH = 3  # of properties within each other that are searched for contradictions
 
@@ -58,7 +59,8 @@ class Brancher:
             if current.groups[0].is_negative:
                 branches, n = self._of_negative(current)
                 n_read += n
-                if n_read > _MOST_READ or len(done) + len(todo) > _MOST_FACTS:
+                self._n_read += n
+                if n_read > _MOST_READ or self._n_read > _MOST_READ_IN_ALL or len(done) + len(todo) > _MOST_FACTS:
                     return self._refuse(facts, current.groups[0], is_exact)
             else:
                 branches = self._of_first(current, is_exact)

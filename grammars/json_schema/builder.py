@@ -58,6 +58,7 @@ Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
 EMPTY_CHOICE = Choice(())
 _REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly every schema
 _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
+_MOST_EMPTINESS = 1_000  # questions whether patterns exclude each other
 _OBSERVING = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _PLACE = ("schema", "pointer", "scope", "chain", "is_silent", "stack")
 
@@ -272,6 +273,8 @@ class Builder:
         wanted, unwanted = dict(patterns), dict(not_patterns)
         key = (frozenset(wanted), frozenset(unwanted))
         known = self._has_no_text.get(key)
+        if known is None and len(self._has_no_text) >= _MOST_EMPTINESS:
+            return False
         if known is None:
             positive = [text_of(source, self.watch, pointer).raw for source, pointer in wanted.items()]
             negative = [text_of(source, self.watch, pointer).raw for source, pointer in unwanted.items()]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from constrain.grammars.ir import (
+    ANY_CHARACTER,
     ANY_TEXT,
     Alternation,
     Automaton,
@@ -28,8 +29,9 @@ from constrain.grammars.regex.ranges import contains, partition
 from constrain.grammars.regex.utf8 import character_edges
 
 _MOST_COPIES = 12  # of the body of a repeat
-_MOST_STATES = 3_000
-_MOST_SETS = 400
+_MOST_STATES = 600
+_MOST_SETS = 120
+_MOST_KEPT = 256
 _PLACE = "a conjunction of patterns"
 
 Sets: TypeAlias = tuple[frozenset[int], ...]
@@ -37,9 +39,9 @@ Sets: TypeAlias = tuple[frozenset[int], ...]
 
 def is_empty(positive: Iterable[Pattern], negative: Iterable[Pattern], watch: Watch) -> bool:
     """Is no text in every one of ``positive`` and in none of ``negative``? Only ``True`` is sure."""
-    machines = [_Machine(pattern) for pattern in positive]
+    machines = [_machine(pattern) for pattern in positive]
     n_positive = len(machines)
-    machines += [machine for machine in map(_Machine, negative) if machine.is_exact]
+    machines += [machine for machine in map(_machine, negative) if machine.is_exact]
     start = tuple(machine.closure({machine.start}) for machine in machines)
     seen = {start}
     todo = [start]
@@ -80,6 +82,19 @@ def _steps(machines: Sequence[_Machine], state: Sets, n_positive: int) -> Iterab
             yield tuple(after)
 
 
+_machines: dict[int, tuple[Pattern, _Machine]] = {}
+
+
+def _machine(pattern: Pattern) -> _Machine:
+    """Return the automaton of ``pattern``; those of the last patterns are kept."""
+    known = _machines.get(id(pattern))
+    if known is None:
+        if len(_machines) >= _MOST_KEPT:
+            _machines.clear()
+        known = _machines[id(pattern)] = (pattern, _Machine(pattern))
+    return known[1]
+
+
 class _Machine:
     """A nondeterministic automaton over characters with empty edges.
 
@@ -98,6 +113,10 @@ class _Machine:
         self.start, self.end = self._state(), self._state()
         todo = [(pattern, self.start, self.end)]
         while todo:
+            if len(self.edges) + len(todo) > _MOST_STATES:
+                self.is_exact = False
+                self.edges, self.empty = [[(ANY_CHARACTER.ranges, 0)], []], [[1], []]
+                break
             self._add(todo, *todo.pop())
 
     def closure(self, states: set[int]) -> frozenset[int]:
@@ -117,9 +136,6 @@ class _Machine:
         return len(self.edges) - 1
 
     def _add(self, todo: list[tuple[Pattern, int, int]], pattern: Pattern, start: int, end: int) -> None:
-        if len(self.edges) > _MOST_STATES and pattern is not ANY_TEXT:
-            self.is_exact = False
-            pattern = ANY_TEXT
         match pattern:
             case Literal(data):
                 for char in data.decode():
