@@ -60,7 +60,11 @@ class Brancher:
                 branches, n = self._of_negative(current)
                 n_read += n
                 self._n_read += n
-                if n_read > _MOST_READ or self._n_read > _MOST_READ_IN_ALL or len(done) + len(todo) > _MOST_FACTS:
+                if (
+                    n_read > _MOST_READ
+                    or self._n_read > _MOST_READ_IN_ALL
+                    or len(done) + len(todo) > _MOST_FACTS
+                ):
                     return self._refuse(facts, current.groups[0], is_exact)
             else:
                 branches = self._of_first(current, is_exact)

@@ -109,7 +109,7 @@ class Builder:
         self.needs: dict[str, list[Alternatives]] = {}
         self.uses_any = False
         self._draft = draft
-        self._references = References(root, draft)
+        self._references = References(root, draft, options.registry)
         self.derived = DerivedSchemas(self._read_alone)
         self._brancher = Brancher(self)
         self._cursor = Cursor(

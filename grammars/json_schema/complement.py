@@ -172,8 +172,8 @@ def _says_nothing(schema: Json) -> bool:
 
 def _objects(derived: DerivedSchemas, facts: Facts, here: str) -> Iterator[tuple[str, Facts]]:
     """Yield the ways in which an object fails by one of its members, or by lacking one."""
-    for name in facts.forbidden:
-        yield here, _facts(bits.OBJECT, required=(name,))
+    for other in facts.forbidden:
+        yield here, _facts(bits.OBJECT, required=(other,))
     cases: list[tuple[str, Case]] = []
     for part in facts.objects:
         cases += _part_cases(derived, part)
@@ -181,8 +181,8 @@ def _objects(derived: DerivedSchemas, facts: Facts, here: str) -> Iterator[tuple
         cases.append((names.pointer, Case(Keys(schema=derived.failing(names)), None)))
     if len(facts.required) == 1 and not cases:
         yield here, _facts(bits.OBJECT, forbidden=facts.required)
-    elif len(cases) == 1 and cases[0][1].keys.name is not None and not facts.required:
-        pointer, ((name, *_), value) = cases[0]
+    elif len(cases) == 1 and (name := cases[0][1].keys.name) is not None and not facts.required:
+        pointer, (_, value) = cases[0]
         wrong, scope = (True, None) if value is None else (value.schema, value.scope)
         place = pointer.rpartition("/properties/")[0]
         part = ObjectPart({name: wrong}, {}, None, place, scope)

@@ -135,7 +135,9 @@ class DerivedSchemas:
         if isinstance(demand, list):
             others = tuple(dict.fromkeys(demand))
             case = of_object((name, *others), (), OBJECT)
-            fails = tuple((of_object((name,), (other,), OBJECT),) for other in others)
+            fails: tuple[tuple[Location, ...], ...] = tuple(
+                (of_object((name,), (other,), OBJECT),) for other in others
+            )
         else:
             present, rest = of_object((name,), (), OBJECT), place(demand)
             case = place(self.together((present, rest)))
