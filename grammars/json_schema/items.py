@@ -107,7 +107,7 @@ def _items(
 ) -> list[_Item]:
     """Return the kinds of items that there may be at ``index``."""
     counted = list(facts.contains)
-    applies = [(index >= one.start,) for one in counted]
+    applies: list[tuple[bool, ...]] = [(index >= one.start,) for one in counted]
     if values is None:
         return [_Item(kind, -1) for kind in split(builder, place, counted, applies)]
     found = []

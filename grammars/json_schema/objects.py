@@ -88,7 +88,8 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
         if slot.is_required:
             builder.need(name, slot.value)
     if least and not n_required:
-        builder.need(name, tuple(r for part in (*slots, *extras) for r in part.value))
+        values = [*(slot.value for slot in slots), *(extra.value for extra in extras)]
+        builder.need(name, tuple(reference for value in values for reference in value))
     members = list(facts.members)
     if least > 1 or most is not None or (least and members):
         members.append(Counted((Case(Keys(), None),), least, most, facts.pointer, "minProperties"))
