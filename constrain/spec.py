@@ -202,6 +202,7 @@ def json_schema(
     unsupported: str = "raise",
     draft: str | None = None,
     max_whitespace: int = 64,
+    registry: Any = None,
     limits: Limits | None = None,
 ) -> Spec:
     """Return the spec of the JSON texts that a JSON Schema describes.
@@ -226,6 +227,8 @@ def json_schema(
         ``$schema``, else takes the newest.
     max_whitespace : int
         Bytes.
+    registry : referencing.Registry or mapping of str to schemas
+        Documents that ``$ref`` may name, by their URIs. Nothing is ever fetched.
     limits : Limits
         Upper limits on reading the schema.
 
@@ -249,6 +252,11 @@ def json_schema(
         "draft": draft,
         "max_whitespace": max_whitespace,
     }
+    if registry is not None:
+        is_mapping = isinstance(registry, Mapping) and not hasattr(registry, "contents")
+        given["registry"] = (
+            dict(registry) if is_mapping else {uri: registry.contents(uri) for uri in registry}
+        )
     if isinstance(schema, Mapping):
         schema = dict(schema)
     if isinstance(schema, dict | bool | str):
@@ -314,7 +322,11 @@ def _schema_spec(
         is_json=True,
         ignored=read.ignored,
         source={"schema": text, "options": dict(given)} if is_json else None,
-        options=tuple((name, value) for name, value in given.items() if value != getattr(default, name)),
+        options=tuple(
+            (name, json.dumps(value, sort_keys=True) if isinstance(value, dict) else value)
+            for name, value in given.items()
+            if value != getattr(default, name)
+        ),
         shown=shortened(text)
         if tp is None
         else shortened(tp.__name__ if isinstance(tp, type) else repr(tp).replace("typing.", "")),

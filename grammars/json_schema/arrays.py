@@ -13,7 +13,9 @@ from constrain.grammars.ir import (
     StateMachine,
     TerminalReference,
 )
-from constrain.grammars.json_schema.facts import Facts, Location
+from constrain.grammars.json_schema.facts import Facts
+from constrain.grammars.json_schema.items import count_items
+from constrain.grammars.json_schema.places import item_locations, prefix_length
 from constrain.grammars.json_schema.terminals import COMMA, LEFT_BRACKET, RIGHT_BRACKET
 
 if TYPE_CHECKING:
@@ -22,20 +24,20 @@ if TYPE_CHECKING:
 
 def array_body(builder: Builder, name: str, facts: Facts) -> Expression:
     """Return the body of the rule ``name``, the arrays that ``facts`` allow."""
-    length = max((len(part.prefix) for part in facts.arrays), default=0)
+    length = prefix_length(facts)
     if facts.max_items is not None:
         length = min(length, facts.max_items)
     prefix: list[Alternatives] = []
     maximum = facts.max_items
     for i in range(length):
-        item = _item(builder, facts, i)
+        item = builder.conjunction(item_locations(builder, facts, i))
         if not item:  # an item here is forbidden, so the array ends before it
             maximum = i
             break
         prefix.append(item)
     rest: Alternatives = ()
     if maximum is None or maximum > len(prefix):
-        rest = _rest(builder, facts)
+        rest = builder.conjunction(item_locations(builder, facts, length))
         if not rest:
             maximum = len(prefix)
     if maximum is not None and facts.min_items > maximum:
@@ -45,8 +47,11 @@ def array_body(builder: Builder, name: str, facts: Facts) -> Expression:
         builder.need(name, item)
     if facts.min_items > len(prefix):
         builder.need(name, rest)
-    if maximum == 0:
+    if maximum == 0 and not any(counted.low for counted in facts.contains):
         return Sequence((LEFT_BRACKET, RIGHT_BRACKET))
+    is_unique = facts.unique_at is not None and (maximum is None or maximum > 1)
+    if facts.contains or is_unique:
+        return count_items(builder, name, facts, length, maximum, is_unique)
     if not prefix:
         item_of = _choice(rest)
         more = Repetition(
@@ -100,26 +105,3 @@ def _with_prefix(
 
 def _choice(alternatives: Alternatives) -> Expression:
     return alternatives[0] if len(alternatives) == 1 else Choice(alternatives)
-
-
-def _item(builder: Builder, facts: Facts, index: int) -> Alternatives:
-    """Return what may stand at ``index``, which is in some part's prefix."""
-    return builder.conjunction(item_locations(facts, index))
-
-
-def item_locations(facts: Facts, index: int) -> list[Location]:
-    """Return the schemas that apply to the item at ``index``."""
-    found = []
-    for part in facts.arrays:
-        if index < len(part.prefix):
-            pointer = f"{part.pointer}/{part.prefix_key}/{index}"
-            found.append(Location(part.prefix[index], pointer, part.scope, ()))
-        else:
-            found.append(Location(part.rest, f"{part.pointer}/{part.rest_key}", part.scope, ()))
-    return found
-
-
-def _rest(builder: Builder, facts: Facts) -> Alternatives:
-    return builder.conjunction(
-        [Location(part.rest, f"{part.pointer}/{part.rest_key}", part.scope, ()) for part in facts.arrays]
-    )

@@ -1,10 +1,6 @@
 """JSON Schema to a grammar: `schema_grammar`.
 
 What is supported is enforced exactly; everything else is refused with its place, never dropped silently.
-Not enforced, and refused where they matter: ``not``, ``if``, ``patternProperties``, ``propertyNames``,
-``dependentRequired`` and its kin, ``contains``, ``uniqueItems``, ``unevaluatedProperties``,
-``unevaluatedItems``, ``$dynamicRef``, ``oneOf`` whose branches may overlap, most of ``multipleOf``,
-counts of properties that are not trivial.
 """
 
 from __future__ import annotations
@@ -22,22 +18,17 @@ from constrain.grammars.errors import (
 )
 from constrain.grammars.json_schema import terminals
 from constrain.grammars.json_schema.builder import Builder
+from constrain.grammars.json_schema.cursor import TracksEvaluation
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.productive import unproductive_rules
+from constrain.grammars.json_schema.resolve import draft_of
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.parse import parse_regex
 
 __all__ = ["SchemaGrammar", "SchemaOptions", "schema_grammar"]
 
 _NEWEST = "draft2020-12"
-_SCHEMA_URIS = {
-    "json-schema.org/draft-04/schema": "draft4",
-    "json-schema.org/draft-06/schema": "draft6",
-    "json-schema.org/draft-07/schema": "draft7",
-    "json-schema.org/draft/2019-09/schema": "draft2019-09",
-    "json-schema.org/draft/2020-12/schema": "draft2020-12",
-}
 _OLD_URIS = tuple(f"json-schema.org/draft-0{n}/" for n in (0, 1, 2, 3))
 _START = "start"
 
@@ -79,10 +70,15 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
         )
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     builder = Builder(root, DRAFTS[draft], options, watch, common)
-    found = builder.value(root, "#", None)
+    try:
+        found = builder.value(root, "#", None)
+        builder.build_bodies()
+    except TracksEvaluation:
+        builder = Builder(root, DRAFTS[draft], options, watch, common, tracks=True)
+        found = builder.value(root, "#", None)
+        builder.build_bodies()
     if not found:
         raise _empty_language(*builder.why_empty("#"))
-    builder.build_bodies()
     rules: dict[str, ir.Expression] = {_START: found[0] if len(found) == 1 else ir.Choice(found)}
     rules.update(builder.rules)
     if builder.uses_any:
@@ -130,7 +126,8 @@ def _draft(root: Json) -> str:
             reason=f"{uri!r} names a draft that is not supported",
             hint=f"Drafts {', '.join(DRAFTS)} are.",
         )
-    return _SCHEMA_URIS.get(name, _NEWEST)
+    number = draft_of(uri)
+    return next((name for name, value in DRAFTS.items() if value == number), _NEWEST)
 
 
 def _blanks(options: SchemaOptions, watch: Watch) -> ir.Pattern | None:

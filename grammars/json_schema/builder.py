@@ -15,17 +15,21 @@ from typing import TypeAlias
 
 from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import (
+    ANY_TEXT,
     Choice,
     Expression,
     Grammar,
+    Literal,
     Pattern,
     RuleReference,
     Terminal,
     TerminalReference,
 )
-from constrain.grammars.json_schema import disjoint, strings, terminals
+from constrain.grammars.json_schema import strings, terminals, unevaluated
 from constrain.grammars.json_schema.arrays import array_body
+from constrain.grammars.json_schema.branches import Brancher
 from constrain.grammars.json_schema.cursor import Cursor
+from constrain.grammars.json_schema.derived import DerivedSchemas
 from constrain.grammars.json_schema.drafts import HANDLERS
 from constrain.grammars.json_schema.facts import (
     ARRAY,
@@ -34,28 +38,34 @@ from constrain.grammars.json_schema.facts import (
     NUMBER,
     OBJECT,
     STRING,
+    TRUE,
     Facts,
-    Group,
     Json,
     Location,
     Scope,
 )
+from constrain.grammars.json_schema.instances import may_be
 from constrain.grammars.json_schema.objects import object_body
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.json_schema.resolve import References
-from constrain.grammars.json_schema.scalars import number, string
+from constrain.grammars.json_schema.scalars import number, string, text_of
 from constrain.grammars.json_schema.values import constants, merge_constants, types_of
 from constrain.grammars.limits import Watch
+from constrain.grammars.regex.build import accepts
+from constrain.grammars.regex.emptiness import is_empty
 
 Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
 
 EMPTY_CHOICE = Choice(())
 _REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly every schema
 _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
+_MOST_EMPTINESS = 1_000  # questions whether patterns exclude each other
+_OBSERVING = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+_PLACE = ("schema", "pointer", "scope", "chain", "is_silent", "stack")
 
 
-# What a branch counts for under Limits.states: several groups of branches multiply.
-_STATES_PER_BRANCH = 100
+def _no_schema(schema: Json, pointer: str) -> SpecError:
+    return SpecError(f"expected a schema (an object, true or false), found {schema!r:.60}.", pointer=pointer)
 
 
 @lru_cache(maxsize=8192)
@@ -75,10 +85,19 @@ class Builder:
     watch : Watch
     common : tuple of Terminal
         The grammar's first terminals.
+    tracks : bool
+        See `Cursor`.
     """
 
     def __init__(
-        self, root: Json, draft: int, options: SchemaOptions, watch: Watch, common: tuple[Terminal, ...]
+        self,
+        root: Json,
+        draft: int,
+        options: SchemaOptions,
+        watch: Watch,
+        common: tuple[Terminal, ...],
+        *,
+        tracks: bool = False,
     ) -> None:
         self.options = options
         self.watch = watch
@@ -93,13 +112,19 @@ class Builder:
         # Grammars in the place of terminals.
         self.inner: dict[int, Grammar] = {}
         self._draft = draft
-        self._references = References(root, draft)
-        self._cursor = Cursor(self._references, draft, watch, self.dropped, options.formats)
+        self._references = References(root, draft, options.registry)
+        self.derived = DerivedSchemas(self._read_alone)
+        self._brancher = Brancher(self)
+        self._cursor = Cursor(
+            self._references, draft, watch, self.dropped, options.formats, self.derived, tracks
+        )
         self._handlers = HANDLERS[draft]
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
         self._values: dict[int, Alternatives] = {}
-        self._rule_of: dict[tuple[str, tuple[int, ...]], RuleReference] = {}
+        self._rule_of: dict[tuple[str, tuple[Hashable, ...]], RuleReference] = {}
+        self._matches: dict[tuple[str, str], bool] = {}
+        self._has_no_text: dict[tuple[frozenset[str], frozenset[str]], bool] = {}
         self._n_rules: dict[str, int] = {}
         self._queue: list[tuple[str, str, Facts]] = []
 
@@ -139,27 +164,31 @@ class Builder:
         stack = at.stack
         stack.append(location)
         while stack:
-            schema, pointer, scope, chain = stack.pop()
+            schema, pointer, scope, chain, is_silent = stack.pop()
             if not isinstance(schema, dict):
                 if schema is True:
                     continue
                 if schema is not False:
-                    raise SpecError(
-                        f"expected a schema (an object, true or false), found {schema!r:.60}.",
-                        pointer=pointer,
-                    )
+                    raise _no_schema(schema, pointer)
                 facts.narrow(0, "the schema false allows nothing", pointer)
                 continue
-            if id(schema) in facts.key:
+            if chain and id(schema) in chain:
+                raise SpecError(
+                    "the schema leads back to itself without entering a property or an item.", pointer=pointer
+                )
+            mark: Hashable = (id(schema), chain, is_silent) if at.tracks else id(schema)
+            if mark in facts.key:
                 continue
             self.watch.step(pointer)
             if len(pointer) > self.watch.limits.nesting:
                 self.watch.at_most("nesting", pointer.count("/"), pointer[:80] + "...")
-            at.schema, at.pointer, at.chain = schema, pointer, chain
+            at.schema, at.pointer, at.chain, at.is_silent = schema, pointer, chain, is_silent
             at.scope = self._references.scope_of(schema, scope) if self._id in schema else scope
             if self._draft <= 7 and "$ref" in schema:
                 self._read_reference_alone(facts, at)
                 continue
+            if at.tracks and not _OBSERVING.isdisjoint(schema):
+                at.observers.add(id(schema))
             is_assertion = False
             for keyword, value in schema.items():
                 handler = handlers.get(keyword)
@@ -169,7 +198,7 @@ class Builder:
             if is_assertion:
                 if not facts.key:
                     facts.pointer = pointer
-                facts.key += (id(schema),)
+                facts.key += (mark,)
 
     def _read_reference_alone(self, facts: Facts, at: Cursor) -> None:
         """Read ``$ref`` in a draft where it makes its siblings count for nothing."""
@@ -179,50 +208,46 @@ class Builder:
             elif keyword in self._handlers:
                 self.dropped[f"{at.pointer}/{keyword}"] = None
 
+    def _read_alone(self, location: Location) -> tuple[Facts, list[Location]]:
+        """Return what a schema says itself, and the schemas of the same value that it wants to hold."""
+        at = self._cursor
+        saved = {name: getattr(at, name) for name in _PLACE}
+        facts = Facts()
+        at.stack = []
+        try:
+            schema, pointer = location.schema, location.pointer
+            if not isinstance(schema, dict):
+                raise _no_schema(schema, pointer)
+            self.watch.step(pointer, 16)
+            self.watch.at_most("nesting", pointer.count("/"), pointer[:80] + "...")
+            at.schema, at.pointer, at.chain, at.is_silent = schema, pointer, (), True
+            at.scope = (
+                self._references.scope_of(schema, location.scope) if self._id in schema else location.scope
+            )
+            if self._draft <= 7 and "$ref" in schema:
+                self._read_reference_alone(facts, at)
+            else:
+                for keyword, value in schema.items():
+                    handler = self._handlers.get(keyword)
+                    if handler is not None:
+                        handler(facts, value, at)
+            return facts, at.stack
+        finally:
+            for name, value in saved.items():
+                setattr(at, name, value)
+
     def expand(self, facts: Facts, *, is_exact: bool = True) -> list[Facts]:
-        """Return facts without groups of branches whose union is ``facts``.
-
-        If not ``is_exact``, branches of ``oneOf`` may overlap: the union may be larger.
-        """
-        done: list[Facts] = []
-        todo = [facts]
-        while todo:
-            current = todo.pop()
-            if not current.groups:
-                done.append(current)
-                self.watch.at_most("states", _STATES_PER_BRANCH * len(done), facts.pointer)
-                continue
-            group = current.groups[0]
-            rest = current.copy()
-            rest.groups = current.groups[1:]
-            branches = []
-            for i, schema in enumerate(group.branches):
-                self.watch.step(group.pointer, 16)
-                branch = rest.copy()
-                self.read(branch, Location(schema, f"{group.pointer}/{i}", group.scope, group.chain))
-                if branch.types:
-                    branches.append(branch)
-                else:
-                    facts.reason = branch.reason
-            if is_exact and group.is_exclusive and not disjoint.are_disjoint(self, branches):
-                self._refuse_overlap(group)
-            todo.extend(reversed(branches))
-        return done
-
-    def _refuse_overlap(self, group: Group) -> None:
-        self.drop_or_raise(
-            "oneOf",
-            group.pointer,
-            "Use anyOf, or tell the branches apart by a required property with a different const in each.",
-            "is not supported where branches may overlap",
-        )
+        """Return facts without groups of branches whose union is ``facts``; see `branches`."""
+        if not facts.groups:
+            return [unevaluated.resolved(self, facts)]
+        return [unevaluated.resolved(self, found) for found in self._brancher.expand(facts, is_exact)]
 
     # ------------------------------------------------------------------------------ values
 
     def alternatives(self, facts: Facts) -> Alternatives:
         """Return what a value that ``facts`` describe may be."""
         if not facts.groups:
-            found = self._alternatives(facts) if facts.types else ()
+            found = self._alternatives(unevaluated.resolved(self, facts)) if facts.types else ()
         else:
             several = merge_constants(self.expand(facts))
             found = tuple(
@@ -232,17 +257,63 @@ class Builder:
             self.note_empty(*facts.reason)
         return found
 
-    def _alternatives(self, facts: Facts) -> Alternatives:
-        types = facts.types
-        if not facts.key:
-            self.uses_any = True
-            return _ANYTHING if types else ()
+    def check_supported(self, facts: Facts, types: int) -> None:
+        """Refuse keywords that aren't enforced for values of ``types``."""
         if facts.unsupported:
             if facts.values is not None:
                 types &= types_of(facts)
             for unsupported in facts.unsupported:
                 if unsupported.types & types:
                     self.drop_or_raise(unsupported.feature, unsupported.pointer, unsupported.hint)
+
+    def has_no_text(
+        self, patterns: Iterable[tuple[str, str]], not_patterns: Iterable[tuple[str, str]]
+    ) -> bool:
+        """Is there surely no text that matches every one of ``patterns`` and none of ``not_patterns``?
+
+        Both are given by source and pointer.
+        """
+        wanted, unwanted = dict(patterns), dict(not_patterns)
+        key = (frozenset(wanted), frozenset(unwanted))
+        known = self._has_no_text.get(key)
+        if known is None and len(self._has_no_text) >= _MOST_EMPTINESS:
+            return False
+        if known is None:
+            positive = [text_of(source, self.watch, pointer).raw for source, pointer in wanted.items()]
+            negative = [text_of(source, self.watch, pointer).raw for source, pointer in unwanted.items()]
+            known = ANY_TEXT in negative or is_empty(positive or [ANY_TEXT], negative, self.watch)
+            self._has_no_text[key] = known
+        return known
+
+    def is_hollow(self, facts: Facts) -> bool:
+        """Do ``facts``, which have no groups, surely describe nothing, as far as scalars go?"""
+        if facts.values is not None:
+            return not any(may_be(self, value, facts) for value in facts.values)
+        return (
+            facts.types == STRING
+            and len(facts.patterns) + len(facts.not_patterns) > 1
+            and self.has_no_text(facts.patterns, facts.not_patterns)
+        )
+
+    def is_impossible(self, locations: list[Location]) -> bool:
+        """Does no value satisfy several schemas, as far as can be seen without building it?"""
+        return self._brancher.is_impossible(locations)
+
+    def matches(self, source: str, pointer: str, text: str) -> bool:
+        """Does the expression ``source``, which stands at ``pointer``, match in ``text``?"""
+        key = (source, text)
+        known = self._matches.get(key)
+        if known is None:
+            raw = text_of(source, self.watch, pointer).raw
+            known = self._matches[key] = not strings.has_surrogate(text) and accepts(raw, text)
+        return known
+
+    def _alternatives(self, facts: Facts) -> Alternatives:
+        types = facts.types
+        if not facts.key:
+            self.uses_any = True
+            return _ANYTHING if types else ()
+        self.check_supported(facts, types)
         if facts.values is not None:
             if facts.grammars and types_of(facts) & types & STRING:
                 self.drop_or_raise(
@@ -257,8 +328,11 @@ class Builder:
             found += string(self, facts)
         if types & NUMBER:
             found += number(self, facts)
-        if types & BOOLEAN:
+        if types & BOOLEAN == BOOLEAN:
             found.append(terminals.BOOLEAN)
+        elif types & BOOLEAN:
+            word = "true" if types & TRUE else "false"
+            found.append(self.terminal(("constants", (), (word,)), Literal(word.encode()), word))
         if types & NULL:
             found.append(terminals.NULL)
         if types & OBJECT:
@@ -309,16 +383,6 @@ class Builder:
         reference = _REFERENCES[n] if n < len(_REFERENCES) else TerminalReference(n)
         self._terminal_of[key] = reference
         self.terminals.append(terminal)
-        return reference
-
-    def additional_key(self, known: dict[str, None]) -> TerminalReference:
-        """Return the terminal of the names of properties other than ``known``."""
-        if not known:
-            return terminals.STRING
-        key = ("additional", tuple(known))
-        reference = self._terminal_of.get(key)
-        if reference is None:
-            reference = self.terminal(key, strings.excluding(known), "name of an additional property")
         return reference
 
     def rule_name(self, pointer: str) -> str:

@@ -1,23 +1,22 @@
 """Proofs that no value satisfies two branches, so that exactly one of ``oneOf`` means any one.
 
-Looked at: types, constants, bounds and lengths, items that both must have, and properties that either
+Looked at: types, constants, bounds, lengths and patterns, items that both must have, and properties that either
 requires (the other's demands on them count as well). What is not shown to be disjoint is taken to
-overlap; patterns and formats are not compared.
+overlap; formats are not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from constrain.grammars.json_schema import facts as bits
-from constrain.grammars.json_schema.arrays import item_locations
 from constrain.grammars.json_schema.equality import shared_values
 from constrain.grammars.json_schema.facts import Facts, Json, Location
+from constrain.grammars.json_schema.instances import may_be
 from constrain.grammars.json_schema.numbers import Bound
-from constrain.grammars.json_schema.objects import property_locations
-from constrain.grammars.json_schema.values import is_within, type_of
+from constrain.grammars.json_schema.places import item_locations, property_locations
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Builder
@@ -27,11 +26,21 @@ _DEPTH = 4  # of properties and items within each other that are looked at
 
 def are_disjoint(builder: Builder, branches: list[Facts]) -> bool:
     """Is no value described by two of ``branches``, as far as can be seen?"""
+    return not any(overlaps(builder, branches))
+
+
+def overlaps(builder: Builder, branches: list[Facts]) -> list[list[int]]:
+    """Return for each of ``branches`` which others it may overlap, as far as can be seen."""
     prover = _Prover(builder)
-    expanded = [found for branch in branches if (found := builder.expand(branch, is_exact=False))]
-    if prover.are_tagged(expanded):
-        return True
-    return all(prover.pairwise(a, b, 0) for a, b in combinations(expanded, 2))
+    expanded = [builder.expand(branch, is_exact=False) for branch in branches]
+    found: list[list[int]] = [[] for _ in branches]
+    if prover.are_tagged([branch for branch in expanded if branch]):
+        return found
+    for i, j in combinations(range(len(branches)), 2):
+        if not prover.pairwise(expanded[i], expanded[j], 0):
+            found[i].append(j)
+            found[j].append(i)
+    return found
 
 
 class _Prover:
@@ -39,7 +48,7 @@ class _Prover:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._parts: dict[tuple[tuple[int, ...], object], list[Facts]] = {}
+        self._parts: dict[tuple[tuple[Hashable, ...], object], list[Facts]] = {}
 
     def are_tagged(self, branches: list[list[Facts]]) -> bool:
         """Do all branches require a property that is another constant string in each?
@@ -79,7 +88,10 @@ class _Prover:
         for one, other in ((a, b), (b, a)):
             if one.values is not None:
                 shared = one.values if other.values is None else shared_values(one.values, other.values)
-                return not any(_may_be(value, one) and _may_be(value, other) for value in shared)
+                return not any(
+                    may_be(self._builder, value, one) and may_be(self._builder, value, other)
+                    for value in shared
+                )
         return (
             not common & (bits.NULL | bits.BOOLEAN)
             and (not common & bits.NUMBER or _below(a.high, b.low) or _below(b.high, a.low))
@@ -87,10 +99,17 @@ class _Prover:
                 not common & bits.STRING
                 or _fewer(a.max_length, b.min_length)
                 or _fewer(b.max_length, a.min_length)
+                or self._match_apart(a, b)
             )
             and (not common & bits.ARRAY or self._arrays(a, b, depth))
             and (not common & bits.OBJECT or self._objects(a, b, depth))
         )
+
+    def _match_apart(self, a: Facts, b: Facts) -> bool:
+        """Is there no text that has the patterns of both?"""
+        if not (a.patterns or b.patterns or (a.not_patterns and b.not_patterns)):
+            return False
+        return self._builder.has_no_text((*a.patterns, *b.patterns), (*a.not_patterns, *b.not_patterns))
 
     def _arrays(self, a: Facts, b: Facts, depth: int) -> bool:
         if _fewer(a.max_items, b.min_items) or _fewer(b.max_items, a.min_items):
@@ -111,28 +130,17 @@ class _Prover:
         )
 
     def _part(
-        self, facts: Facts, part: Json, locations: Callable[[Facts, Json], list[Location]]
+        self, facts: Facts, part: Json, locations: Callable[[Builder, Facts, Json], list[Location]]
     ) -> list[Facts]:
         """Return what ``facts`` say about one property or item."""
         key = (facts.key, part)
         found = self._parts.get(key)
         if found is None:
-            found = self._builder.expand(self._builder.facts(locations(facts, part)), is_exact=False)
+            found = self._builder.expand(
+                self._builder.facts(locations(self._builder, facts, part)), is_exact=False
+            )
             self._parts[key] = found
         return found
-
-
-def _may_be(value: Json, facts: Facts) -> bool:
-    """May ``value`` satisfy ``facts``, lists of values aside? Only a negative answer is sure."""
-    if not type_of(value, facts.values_at) & facts.types:
-        return False
-    if isinstance(value, str):
-        return facts.min_length <= len(value) and not _fewer(facts.max_length, len(value))
-    if isinstance(value, list):
-        return facts.min_items <= len(value) and not _fewer(facts.max_items, len(value))
-    if isinstance(value, dict):
-        return all(name in value for name in facts.required)
-    return is_within(value, facts)
 
 
 def _below(high: Bound, low: Bound) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from constrain.grammars.json_schema.facts import Json
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
 
 
 def shared_values(first: tuple[Json, ...], second: tuple[Json, ...]) -> tuple[Json, ...]:
@@ -21,6 +24,8 @@ def is_equal(a: Json, b: Json) -> bool:
     todo = [(a, b)]
     while todo:
         a, b = todo.pop()
+        if a is b:
+            continue
         if isinstance(a, dict) and isinstance(b, dict):
             if a.keys() != b.keys():
                 return False
@@ -37,3 +42,8 @@ def is_equal(a: Json, b: Json) -> bool:
         elif a != b:
             return False
     return True
+
+
+def exact(value: float) -> Decimal:
+    """Return a number as it is written."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)

@@ -20,6 +20,7 @@ from functools import cache
 from constrain.grammars.ir import Pattern
 from constrain.grammars.json_schema.strings import quoted
 from constrain.grammars.limits import Limits, Watch
+from constrain.grammars.regex.build import accepts
 from constrain.grammars.regex.parse import parse_ecma
 
 # ------------------------------------------------------------------------------ dates and times
@@ -37,6 +38,7 @@ _TIME = (
     f"(?:{_HOUR_MINUTE}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{_HOUR_MINUTE})"
     f"|23:59:60{_FRACTION}(?:[Zz]|[+-]00:00))"
 )
+_WIDE_TIME = rf"{_HOUR_MINUTE}:(?:[0-5][0-9]|60){_FRACTION}(?:[Zz]|[+-]{_HOUR_MINUTE})"
 _DURATION_TIME = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
 _DURATION = (
     f"P(?:(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:{_DURATION_TIME})?"
@@ -157,6 +159,18 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 }
 
 SUPPORTED = frozenset(_SOURCES)
+# Where a pattern above is less than the standard's language, one that is more: its complement is that of
+# the format, or part of it.
+_WIDER: dict[str, str] = {
+    "date": r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])",
+    "time": _WIDE_TIME,
+    "date-time": rf"[0-9]{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])[Tt]{_WIDE_TIME}",
+    "email": "[^]*@[^]*",
+    "idn-email": "[^]*@[^]*",
+    "hostname": r"[A-Za-z0-9.\-]+",
+    "uri-template": r"(?:[^{}]|\{[^{}]*\})*",
+    "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:[+-](?:0|[1-9][0-9]*))?(?:#|{_JSON_POINTER})",
+}
 
 # Standard formats that cannot be enforced, and what to do instead.
 UNSUPPORTED = {
@@ -170,3 +184,27 @@ def json_strings(name: str) -> tuple[Pattern, ...]:
     """Return patterns of JSON strings, all of which a string of the format ``name`` matches."""
     watch = Watch(Limits())
     return tuple(quoted(parse_ecma(f"^(?:{source})$", watch=watch), True) for source in _SOURCES[name])
+
+
+@cache
+def excluded_strings(name: str) -> Pattern:
+    """Return the JSON strings, in every spelling, that may be of the format ``name``."""
+    return quoted(_widest(name), False)
+
+
+def _widest(name: str) -> Pattern:
+    source = _WIDER.get(name)
+    if source is None:
+        (source,) = _SOURCES[name]
+    return parse_ecma(f"^(?:{source})$", watch=Watch(Limits()))
+
+
+def accepts_text(name: str, text: str) -> bool:
+    """Is ``text`` of the format ``name``? Only a positive answer is sure."""
+    watch = Watch(Limits())
+    return all(accepts(parse_ecma(f"^(?:{source})$", watch=watch), text) for source in _SOURCES[name])
+
+
+def may_accept_text(name: str, text: str) -> bool:
+    """May ``text`` be of the format ``name``? Only a negative answer is sure."""
+    return accepts(_widest(name), text)

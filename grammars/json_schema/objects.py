@@ -2,14 +2,21 @@
 
 The rule's automaton has a chain of states, one before each property, in which its key or a later one
 may be read. Optional properties are skipped by edges that read nothing, so the size is linear.
+
+Where members are counted (``minProperties``, ``maxProperties``, and the complements of schemas of
+properties, which ask for at least one wrong member), states also hold the counts; see `counting`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.ir import Expression, RuleReference, StateMachine, TerminalReference
-from constrain.grammars.json_schema.facts import Facts, Location
+from constrain.grammars.json_schema.counting import count_members
+from constrain.grammars.json_schema.facts import Case, Counted, Facts, Keys
+from constrain.grammars.json_schema.instances import satisfies
+from constrain.grammars.json_schema.keys import KeyClass, key_classes, key_terminal, listed_names
+from constrain.grammars.json_schema.places import property_locations
 from constrain.grammars.json_schema.pointers import token
 from constrain.grammars.json_schema.strings import has_surrogate
 from constrain.grammars.json_schema.terminals import COLON, COMMA, LEFT_BRACE, RIGHT_BRACE
@@ -20,80 +27,164 @@ if TYPE_CHECKING:
 _END = 2
 
 
+class Slot(NamedTuple):
+    """A property that has its place: its name, what its value may be, and whether it is required.
+
+    ``after_extra``: additional properties may stand before it.
+    """
+
+    name: str
+    value: Alternatives
+    is_required: bool
+    after_extra: bool
+
+
+class Extra(NamedTuple):
+    """Additional properties of one class: the terminal of their keys, and what their values may be."""
+
+    key: TerminalReference
+    value: Alternatives
+    one: KeyClass
+
+
 def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
     """Return the body of the rule ``name``, the objects that ``facts`` allow."""
-    required = frozenset(facts.required)
-    declared = _declared(builder, facts)
-    extra = _additional(builder, facts)
-    known = dict.fromkeys(key for part in facts.objects for key in part.properties)
-    undeclared = [key for key in facts.required if key not in known]
-    known.update(dict.fromkeys(undeclared))
-    slots: list[tuple[str, Alternatives, bool, bool]] = []
-    for key, value in declared:
-        is_required = key in required
-        if value and not has_surrogate(key):
-            slots.append((key, value, is_required, False))
-        elif is_required:
-            reason, where = builder.why_empty(f"{facts.pointer}/properties/{token(key)}")
-            return builder.nothing(name, f"the required property {key!r} can have no value: {reason}", where)
-    unspellable = any(has_surrogate(key) for key in undeclared)
-    if undeclared and (unspellable or not extra):
+    slots = _slots(builder, name, facts)
+    if not isinstance(slots, list):
+        return slots
+    known = _known_names(facts)
+    known.update((slot.name, None) for slot in slots)
+    pointers: dict[str, str] = {}
+    names = listed_names(builder, facts) if facts.names else None
+    extras: list[Extra] = []
+    if names is None:
+        extras = _extras(builder, facts, known, pointers)
+    undeclared = [slot for slot in slots if slot.after_extra and not slot.value]
+    if undeclared:
         return builder.nothing(
             name,
-            f"the required property {undeclared[0]!r} is not declared, and no additional ones are allowed",
+            f"the required property {undeclared[0].name!r} is not declared, and no additional ones are allowed",
             facts.pointer,
         )
-    slots += [(key, extra, True, True) for key in undeclared]
-    if facts.min_properties > max(len(required), 1):
-        builder.refuse("minProperties", facts, "Name the properties in required.")
-    if facts.max_properties is not None:
-        most = facts.max_properties
-        if most < len(required):
+    n_required = sum(slot.is_required for slot in slots)
+    least, most = facts.min_properties, facts.max_properties
+    if most is not None:
+        if most < n_required:
             return builder.nothing(
-                name,
-                f"maxProperties {most} is less than the {len(required)} required properties",
-                facts.pointer,
+                name, f"maxProperties {most} is less than the {n_required} required properties", facts.pointer
             )
-        if most == len(required):  # nothing optional fits
-            slots = [slot for slot in slots if slot[2]]
-            extra = ()
-        elif extra or most < len(slots):
-            builder.refuse("maxProperties", facts, "Leave out optional and additional properties.")
+        if most == n_required:  # nothing optional fits
+            slots = [slot for slot in slots if slot.is_required]
+            extras = []
+        if not extras and most >= len(slots):
+            most = None
+    if least <= n_required:
+        least = 0
+    elif not extras and least > len(slots):
+        reason = f"minProperties is {least}, and no more than {len(slots)} are allowed"
+        return builder.nothing(name, reason, facts.pointer)
     builder.watch.step(facts.pointer, 4 * len(slots))
-    for _, value, is_required, _ in slots:
-        if is_required:
-            builder.need(name, value)
-    if facts.min_properties and not required:
-        if not slots and not extra:
-            reason = f"minProperties is {facts.min_properties}, and no property is allowed"
-            return builder.nothing(name, reason, facts.pointer)
-        builder.need(name, (*(reference for slot in slots for reference in slot[1]), *extra))
-    return _machine(builder, slots, extra, known, facts.min_properties == 0)
+    for slot in slots:
+        if slot.is_required:
+            builder.need(name, slot.value)
+    if least and not n_required:
+        values = [*(slot.value for slot in slots), *(extra.value for extra in extras)]
+        builder.need(name, tuple(reference for value in values for reference in value))
+    members = list(facts.members)
+    if least > 1 or most is not None or (least and members):
+        members.append(Counted((Case(Keys(), None),), least, most, facts.pointer, "minProperties"))
+    if members:
+        return count_members(builder, name, facts, members, slots, extras)
+    return _machine(builder, slots, extras, least == 0)
 
 
-def _machine(
-    builder: Builder,
-    slots: list[tuple[str, Alternatives, bool, bool]],
-    extra: Alternatives,
-    known: dict[str, None],
-    may_be_empty: bool,
-) -> StateMachine:
-    """Return the automaton of an object.
+def _known_names(facts: Facts) -> dict[str, None]:
+    """Return the names that are no additional properties' names."""
+    known = dict.fromkeys(key for part in facts.objects for key in part.properties)
+    known.update(_counted_names(facts))
+    known.update(dict.fromkeys(facts.forbidden))
+    return known
 
-    ``slots`` are the properties in order: name, alternatives of the value, whether it is required,
-    and whether additional properties may stand before it.
-    """
+
+def _counted_names(facts: Facts) -> dict[str, None]:
+    """Return the names that make a difference to what is counted."""
+    found: dict[str, None] = {}
+    for counted in facts.members:
+        for case in counted.cases:
+            if case.keys.name is not None:
+                found[case.keys.name] = None
+            found.update(dict.fromkeys(case.keys.names))
+        found.update(dict.fromkeys(counted.absent))
+    return found
+
+
+def _slots(builder: Builder, rule: str, facts: Facts) -> list[Slot] | Expression:
+    """Return the properties that have their place, or the body of a rule without texts."""
+    required = frozenset(facts.required)
+    slots: list[Slot] = []
+    simple = len(facts.objects) == 1 and not (
+        facts.objects[0].patterns or facts.names or facts.forbidden or facts.members
+    )
+    declared = dict.fromkeys(key for part in facts.objects for key in part.properties)
+    others = _counted_names(facts)
+    if facts.names and (names := listed_names(builder, facts)) is not None:
+        others.update(dict.fromkeys(names))
+    undeclared = [name for name in facts.required if name not in declared]
+    for name in (*declared, *(name for name in others if name not in declared and name not in required)):
+        is_required = name in required
+        if simple:
+            part = facts.objects[0]
+            value = builder.value(
+                part.properties[name], f"{part.pointer}/properties/{token(name)}", part.scope
+            )
+        else:
+            value = _value(builder, facts, name)
+        if value and not has_surrogate(name):
+            slots.append(Slot(name, value, is_required, False))
+        elif is_required:
+            reason, where = builder.why_empty(f"{facts.pointer}/properties/{token(name)}")
+            return builder.nothing(rule, f"the required property {name!r} can have no value: {reason}", where)
+    for name in undeclared:
+        value = () if has_surrogate(name) else _value(builder, facts, name)
+        slots.append(Slot(name, value, True, True))
+    return slots
+
+
+def _value(builder: Builder, facts: Facts, name: str) -> Alternatives:
+    if facts.names and not satisfies(builder, name, builder.facts(facts.names)):
+        builder.note_empty(f"{name!r} is no name that is allowed", facts.pointer)
+        return ()
+    return builder.conjunction(property_locations(builder, facts, name))
+
+
+def _extras(builder: Builder, facts: Facts, known: dict[str, None], pointers: dict[str, str]) -> list[Extra]:
+    """Return the classes of additional properties that there may be."""
+    if len(facts.objects) == 1 and not facts.members:
+        part = facts.objects[0]
+        if part.additional is False and not part.patterns:
+            return []
+    extras = []
+    for one in key_classes(builder, facts, pointers):
+        value = builder.conjunction(one.locations)
+        if value:
+            key = key_terminal(builder, facts, one, known, pointers)
+            if key is not None:
+                extras.append(Extra(key, value, one))
+    return extras
+
+
+def _machine(builder: Builder, slots: list[Slot], extras: list[Extra], may_be_empty: bool) -> StateMachine:
+    """Return the automaton of an object."""
     edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = [(0, LEFT_BRACE, 1)]
-    n_required = sum(slot[2] for slot in slots)
-    extra_key = builder.additional_key(known) if extra else None
+    n_required = sum(slot.is_required for slot in slots)
     if n_required == 0 and may_be_empty:
         edges.append((1, RIGHT_BRACE, _END))
-    before = 1  # the state in which a key may be read
+    before = 1
     n_states = 3
     last = len(slots) - 1
-    for i, (name, value, is_required, is_undeclared) in enumerate(slots):
-        if is_undeclared and extra_key is not None:
-            n_states = _add_extra(edges, before, extra_key, extra, n_states, False)
+    for i, (name, value, is_required, after_extra) in enumerate(slots):
+        if after_extra and extras:
+            n_states = _add_extras(edges, before, extras, n_states, False)
         key, colon, after, following = n_states, n_states + 1, n_states + 2, n_states + 3
         n_states += 4
         edges.append((before, builder.key(name), key))
@@ -104,73 +195,39 @@ def _machine(
             n_required -= 1
         else:
             edges.append((before, None, following))
-        if i < last or extra_key is not None:
+        if i < last or extras:
             edges.append((after, COMMA, following))
         if n_required == 0:
             edges.append((after, RIGHT_BRACE, _END))
         before = following
-    if extra_key is not None:
+    if extras:
         if before == 1:
             # A comma leads back to where a key must come, not to where the object may still be empty.
             before = n_states
             n_states += 1
             edges.append((1, None, before))
-        n_states = _add_extra(edges, before, extra_key, extra, n_states, True)
+        n_states = _add_extras(edges, before, extras, n_states, True)
     return StateMachine(n_states, 0, frozenset({_END}), tuple(edges))
 
 
-def _add_extra(
+def _add_extras(
     edges: list[tuple[int, TerminalReference | RuleReference | None, int]],
     before: int,
-    extra_key: TerminalReference,
-    extra: Alternatives,
+    extras: list[Extra],
     n_states: int,
     may_end: bool,
 ) -> int:
     """Add a loop of additional properties in state ``before``; return the new number of states."""
-    key, colon, after = n_states, n_states + 1, n_states + 2
-    edges.append((before, extra_key, key))
-    edges.append((key, COLON, colon))
-    for reference in extra:
-        edges.append((colon, reference, after))
+    after = n_states
+    n_states += 1
+    for extra in extras:
+        key, colon = n_states, n_states + 1
+        n_states += 2
+        edges.append((before, extra.key, key))
+        edges.append((key, COLON, colon))
+        for reference in extra.value:
+            edges.append((colon, reference, after))
     edges.append((after, COMMA, before))
     if may_end:
         edges.append((after, RIGHT_BRACE, _END))
-    return n_states + 3
-
-
-def _declared(builder: Builder, facts: Facts) -> list[tuple[str, Alternatives]]:
-    """Return the declared properties with what their values may be."""
-    if len(facts.objects) == 1:
-        (properties, _, pointer, scope) = facts.objects[0]
-        base = f"{pointer}/properties/"
-        value = builder.value
-        return [(name, value(schema, base + token(name), scope)) for name, schema in properties.items()]
-    names = dict.fromkeys(name for part in facts.objects for name in part.properties)
-    return [(name, builder.conjunction(property_locations(facts, name))) for name in names]
-
-
-def _additional(builder: Builder, facts: Facts) -> Alternatives:
-    if len(facts.objects) == 1 and facts.objects[0].additional is False:
-        return ()
-    return builder.conjunction(additional_locations(facts))
-
-
-def property_locations(facts: Facts, name: str) -> list[Location]:
-    """Return the schemas that apply to the property ``name``."""
-    found = []
-    for part in facts.objects:
-        if name in part.properties:
-            pointer = f"{part.pointer}/properties/{token(name)}"
-            found.append(Location(part.properties[name], pointer, part.scope, ()))
-        else:
-            found.append(Location(part.additional, f"{part.pointer}/additionalProperties", part.scope, ()))
-    return found
-
-
-def additional_locations(facts: Facts) -> list[Location]:
-    """Return the schemas that apply to properties no part declares."""
-    return [
-        Location(part.additional, f"{part.pointer}/additionalProperties", part.scope, ())
-        for part in facts.objects
-    ]
+    return n_states

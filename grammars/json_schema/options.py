@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from constrain.grammars.errors import SpecError
 from constrain.grammars.ir import Grammar
@@ -41,6 +43,8 @@ class SchemaOptions:
         ``$schema`` and falls back to the newest.
     max_whitespace : int
         Bytes, at least 1.
+    registry : referencing.Registry, or mapping of str to schemas, or None
+        Documents that references may name, by their URIs. Nothing is ever fetched.
 
     Raises
     ------
@@ -55,6 +59,7 @@ class SchemaOptions:
     unsupported: str = "raise"
     draft: str | None = None
     max_whitespace: int = 64
+    registry: Any = None
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
@@ -68,9 +73,28 @@ class SchemaOptions:
             )
         if not isinstance(self.formats, bool):
             raise SpecError(f"formats={self.formats!r}: expected True or False.")
+        if self.registry is not None:
+            object.__setattr__(self, "registry", _registry(self.registry))
         size = self.max_whitespace
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise SpecError(f"max_whitespace={size!r}: expected an integer of at least 1.")
+
+
+def _registry(given: Any) -> Any:
+    """Return ``given`` as a registry."""
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    if isinstance(given, Registry):
+        return given
+    if not isinstance(given, Mapping) or not all(isinstance(uri, str) for uri in given):
+        raise SpecError(
+            f"registry={given!r:.60}: expected a referencing.Registry or a mapping of URIs to schemas."
+        )
+    # What a document says of its draft is looked at when a reference leads there.
+    return Registry().with_resources(
+        (uri, DRAFT202012.create_resource(schema)) for uri, schema in given.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """References: from ``$ref`` to the schema it names.
 
 Pointers within the schema itself are followed by hand. Everything else (anchors, embedded resources
-with an ``$id``) goes through the library ``referencing``, whose registry is made when first needed.
-Nothing is ever fetched: a reference to a document that isn't part of the schema is refused.
+with an ``$id``, documents of a given registry, the metaschemas) goes through the library ``referencing``,
+whose registry is made when first needed. Nothing is ever fetched: a reference to a document that is neither
+part of the schema nor in the registry is refused.
+
+Dynamic references are followed where only one place can be meant: where a single resource has the anchor.
 """
 
 from __future__ import annotations
@@ -36,8 +39,9 @@ class Embedded(NamedTuple):
 class References:
     """Finds the targets of references in ``root``, a schema of draft number ``draft``."""
 
-    def __init__(self, root: Json, draft: int) -> None:
+    def __init__(self, root: Json, draft: int, registry: Any = None) -> None:
         self._root = root
+        self._registry = registry
         self._draft = draft
         self._id = "id" if draft == 4 else "$id"
         self._known_root_resolver: Any = None
@@ -51,7 +55,7 @@ class References:
             return scope
         return Embedded(scope, schema)
 
-    def target(self, reference: str, pointer: str, scope: Scope) -> Target:
+    def target(self, reference: str, pointer: str, scope: Scope, keyword: str = "$ref") -> Target:
         """Return what ``reference``, which stands at ``pointer``, names.
 
         Raises
@@ -61,6 +65,8 @@ class References:
         UnsupportedFeatureError
             It names another document.
         """
+        if keyword != "$ref":
+            self._check_static(reference, pointer, keyword)
         if scope is None:
             if reference == "#":
                 return Target(self._root, "#", None)
@@ -69,6 +75,39 @@ class References:
                 if found is not None:
                     return found
         return self._look_up(reference, pointer, scope)
+
+    def _check_static(self, reference: str, pointer: str, keyword: str) -> None:
+        """Refuse a dynamic reference that may lead to several places."""
+        anchor: str = "$recursiveAnchor"
+        value: str | bool = True
+        if keyword == "$dynamicRef":
+            anchor, value = "$dynamicAnchor", reference.rpartition("#")[2]
+        n_found = 0
+        todo = [self._root, *self._documents()]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, dict):
+                n_found += node.get(anchor) == value
+                # Parts of the metaschemas refer to the whole, unless they are entered by themselves.
+                target = node.get("$ref")
+                if isinstance(target, str) and _VOCABULARIES in target and not target.endswith("/schema"):
+                    n_found += 2
+                todo += node.values()
+            elif isinstance(node, list):
+                todo += node
+        if n_found > 1:
+            raise UnsupportedFeatureError(
+                keyword,
+                pointer=pointer,
+                reason=f"is not supported where several resources have {anchor} {value!r}",
+                hint="Use $ref.",
+            )
+
+    def _documents(self) -> list[Json]:
+        """Return the documents of the registry."""
+        if self._registry is None:
+            return []
+        return [self._registry.contents(uri) for uri in self._registry]
 
     def _walk(self, reference: str, pointer: str) -> Target | None:
         """Follow a pointer from the root; ``None`` if it enters a resource of its own."""
@@ -113,7 +152,20 @@ class References:
                 "schema stands in the place of one.",
                 pointer=pointer,
             ) from error
+        self._check_draft(resolved, reference, pointer)
         return Target(resolved.contents, reference, resolved.resolver)
+
+    def _check_draft(self, resolved: Any, reference: str, pointer: str) -> None:
+        """Refuse schemas of another draft."""
+        document = resolved.resolver.lookup("#").contents
+        uri = document.get("$schema") if isinstance(document, dict) else None
+        if isinstance(uri, str) and document is not self._root and draft_of(uri) not in (None, self._draft):
+            raise UnsupportedFeatureError(
+                "$ref",
+                pointer=pointer,
+                reason=f"to {reference!r} is not supported: that schema is of another draft, {uri!r}",
+                hint="Write both in one draft.",
+            )
 
     def _specification(self) -> Any:
         from referencing import jsonschema
@@ -139,10 +191,33 @@ class References:
 
     def _root_resolver(self) -> Any:
         if self._known_root_resolver is None:
+            from jsonschema_specifications import REGISTRY as SPECIFICATIONS
             from referencing import Registry
 
-            resource = self._specification().create_resource(self._root)
+            specification = self._specification()
+            resource = specification.create_resource(self._root)
             base = resource.id() or ""
-            registry = Registry().with_resource(base, resource)
+            registry = Registry() if self._registry is None else self._registry
+            # Identifiers and anchors are looked for as in the schema's own draft; see `_check_draft`.
+            documents = [(uri, specification.create_resource(registry.contents(uri))) for uri in registry]
+            registry = SPECIFICATIONS.with_resources([*documents, (base, resource)])
             self._known_root_resolver = registry.resolver(base)
         return self._known_root_resolver
+
+
+_VOCABULARIES = "json-schema.org/draft/20"
+
+
+def draft_of(uri: str) -> int | None:
+    """Return the number of the draft that ``$schema`` names; ``None`` if it names none that is known."""
+    name = uri.partition("#")[0].removeprefix("http://").removeprefix("https://")
+    return _SCHEMA_URIS.get(name)
+
+
+_SCHEMA_URIS = {
+    "json-schema.org/draft-04/schema": 4,
+    "json-schema.org/draft-06/schema": 6,
+    "json-schema.org/draft-07/schema": 7,
+    "json-schema.org/draft/2019-09/schema": 2019,
+    "json-schema.org/draft/2020-12/schema": 2020,
+}

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.ir import (
     ANY_TEXT,
     EMPTY_LANGUAGE,
+    Complement,
     Intersection,
     Pattern,
     Repeat,
     TerminalReference,
 )
-from constrain.grammars.json_schema import formats, numbers, strings, terminals
+from constrain.grammars.json_schema import formats, multiples, numbers, strings, terminals
 from constrain.grammars.json_schema.cursor import shortened
-from constrain.grammars.json_schema.facts import FRACTION, Facts
+from constrain.grammars.json_schema.equality import exact
+from constrain.grammars.json_schema.facts import FRACTION, INTEGER, NUMBER, Facts, common_multiple
+from constrain.grammars.json_schema.multiples import has_multiple
+from constrain.grammars.json_schema.numbers import Bound
 from constrain.grammars.json_schema.string_grammar import string_grammar
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.build import lengths, single_characters
+from constrain.grammars.regex.build import alternate, lengths, single_characters
 from constrain.grammars.regex.parse import parse_ecma
 
 if TYPE_CHECKING:
@@ -26,29 +33,80 @@ if TYPE_CHECKING:
 
 def number(builder: Builder, facts: Facts) -> Alternatives:
     """Return the terminal of the numbers that ``facts`` allow, if there are any."""
-    is_integer = not facts.types & FRACTION
-    is_plain = builder.options.integers == "plain"
     low, high = facts.low, facts.high
-    if low is None and high is None:
-        if not is_integer:
+    kind = facts.types & NUMBER
+    divisor = facts.multiple
+    if divisor is not None and kind == INTEGER:
+        divisor = common_multiple(divisor, Fraction(1))
+        if divisor == 1:
+            divisor = None
+    excluded = tuple(sorted({exact(value) for value in facts.excluded if not isinstance(value, str)}))
+    is_plain = builder.options.integers == "plain"
+    fraction = ("none" if is_plain else "zeros") if kind == INTEGER else "any"
+    if low is None and high is None and divisor is None and not (excluded or facts.not_multiples):
+        if kind == NUMBER:
             return (terminals.NUMBER,)
+        if kind == FRACTION:
+            return (builder.terminal("fraction", multiples.NOT_WHOLE, "number that is no integer"),)
         integer = numbers.INTEGER if is_plain else numbers.ANY_INTEGER
         return (builder.terminal("integer", integer, "integer"),)
-    fraction = ("none" if is_plain else "zeros") if is_integer else "any"
-    key = ("number", low, high, fraction)
+    key = ("number", low, high, fraction, kind == FRACTION, divisor, facts.not_multiples, excluded)
     known = builder.known_terminal(key)
     if known is not None:
         return (known,)
-    pattern = numbers.within(low, high, fraction)
-    name = "integer" if is_integer else "number"
-    if pattern == EMPTY_LANGUAGE:
+    name = "integer" if kind == INTEGER else "number"
+    pattern = _bounded(low, high, excluded, fraction)
+    if pattern == EMPTY_LANGUAGE or (divisor is not None and not has_multiple(divisor, low, high)):
         builder.note_empty(f"no {name} is within the bounds", facts.pointer)
         return ()
+    is_free = low is None and high is None and not excluded
+    limits = _divided(builder, facts, divisor, fraction, is_free)
+    if kind == FRACTION:
+        limits.append(multiples.NOT_WHOLE)
+    if not is_free or divisor is None:  # multiples are written like any numbers of their kind
+        limits.insert(0, pattern)
+    pattern = limits[0] if len(limits) == 1 else Intersection(tuple(limits))
     if low is not None:
         name += f" {'above' if low[1] else 'from'} {low[0]}"
     if high is not None:
         name += f" {'below' if high[1] else 'to'} {high[0]}"
+    if divisor is not None:
+        name += f", a multiple of {divisor}"
     return (builder.terminal(key, pattern, name, facts.pointer),)
+
+
+def _bounded(low: Bound, high: Bound, excluded: tuple[Decimal, ...], fraction: str) -> Pattern:
+    """Return the numbers within bounds that are none of ``excluded``, which are in order."""
+    if low is None and high is None and not excluded:
+        return {"none": numbers.INTEGER, "zeros": numbers.ANY_INTEGER, "any": numbers.NUMBER}[fraction]
+    pieces = []
+    for value in excluded:
+        if low is not None and low >= (value, True):
+            continue
+        if high is not None and (high[0], not high[1]) <= (value, False):
+            break
+        pieces.append(numbers.within(low, (value, True), fraction))
+        low = (value, True)
+    pieces.append(numbers.within(low, high, fraction))
+    return alternate(piece for piece in pieces if piece != EMPTY_LANGUAGE)
+
+
+def _divided(
+    builder: Builder, facts: Facts, divisor: Fraction | None, fraction: str, is_free: bool
+) -> list[Pattern]:
+    """Return what is demanded of multiples; exponents may follow where nothing else ``is_free``."""
+    limits: list[Pattern] = []
+    for number in (*((divisor,) if divisor is not None else ()), *facts.not_multiples):
+        if multiples.n_states(number) > multiples.MAX_STATES:
+            builder.drop_or_raise("multipleOf", f"{facts.pointer}/multipleOf", "Use rounder numbers.")
+            return []
+    if divisor is not None:
+        has_exponents = is_free and not facts.not_multiples
+        limits.append(multiples.multiples(divisor, fraction, has_exponents))
+    if facts.not_multiples:
+        limits.append(multiples.PLAIN)
+        limits += [Complement(multiples.multiples(number, "any")) for number in facts.not_multiples]
+    return limits
 
 
 def string(builder: Builder, facts: Facts) -> Alternatives:
@@ -58,36 +116,100 @@ def string(builder: Builder, facts: Facts) -> Alternatives:
         if found is not None:
             return (found,)
     low, high = facts.min_length, facts.max_length
-    if not facts.patterns and not facts.formats and low == 0 and high is None:
+    if (
+        not facts.patterns
+        and not facts.formats
+        and low == 0
+        and high is None
+        and not (facts.excluded or facts.not_patterns or facts.not_formats)
+    ):
         return (terminals.STRING,)
-    sources = tuple(dict.fromkeys(source for source, _ in facts.patterns))
-    names = tuple(dict.fromkeys(name for name, _ in facts.formats)) if builder.options.formats else ()
-    key = ("string", low, high, sources, names)
+    key = string_key(facts)
     known = builder.known_terminal(key)
     if known is not None:
         return (known,)
+    pattern = string_pattern(builder, facts)
+    if pattern is None:
+        return ()
+    if pattern is strings.STRING:
+        return (terminals.STRING,)
+    parts = [name for name, _ in dict(facts.formats).items() if name in formats.SUPPORTED]
+    parts.append("string")
+    if low or high is not None:
+        parts.append(f"of {low} to {'any number of' if high is None else high} characters")
+    if facts.patterns:
+        parts.append(f"matching {' and '.join(map(shortened, dict(facts.patterns)))}")
+    if facts.not_patterns:
+        parts.append(f"not matching {' or '.join(map(shortened, dict(facts.not_patterns)))}")
+    return (builder.terminal(key, pattern, " ".join(parts), facts.pointer),)
+
+
+def string_key(facts: Facts) -> tuple[Hashable, ...]:
+    """Return what tells the strings of ``facts`` from others, listed values aside."""
+    return (
+        "string",
+        facts.min_length,
+        facts.max_length,
+        *(
+            tuple(dict(entries))
+            for entries in (facts.patterns, facts.formats, facts.not_patterns, facts.not_formats)
+        ),
+        tuple(value for value in facts.excluded if isinstance(value, str)),
+    )
+
+
+def string_pattern(builder: Builder, facts: Facts) -> Pattern | None:
+    """Return the JSON strings that ``facts`` allow, listed values aside; ``None`` if there is none."""
+    low, high = facts.min_length, facts.max_length
     texts = _texts(builder, facts)
     for text in texts:
         if (high is not None and text.least > high) or (text.most is not None and text.most < low):
             builder.note_empty(f"no string of the allowed length matches {text.source!r}", facts.pointer)
-            return ()
+            return None
     limits = _formats(builder, facts)
-    pattern = _string_pattern(texts, limits, low, high)
-    if pattern is strings.STRING:
-        return (terminals.STRING,)
-    parts = [name for name in names if name in formats.SUPPORTED]
-    parts.append("string")
-    if low or high is not None:
-        parts.append(f"of {low} to {'any number of' if high is None else high} characters")
-    if sources:
-        parts.append(f"matching {' and '.join(map(shortened, sources))}")
-    return (builder.terminal(key, pattern, " ".join(parts), facts.pointer),)
+    excluded = [value for value in facts.excluded if isinstance(value, str)]
+    if not excluded and not facts.not_patterns and not facts.not_formats:
+        return _string_pattern(texts, limits, low, high)
+    base = _string_pattern(texts, limits, low, high)
+    parts: list[Pattern] = [] if base is strings.STRING else [base]
+    if excluded or not parts:
+        parts.append(strings.excluding(excluded))
+    parts += negative_limits(builder, facts)
+    return parts[0] if len(parts) == 1 else flat_intersection(parts)
+
+
+def flat_intersection(parts: Iterable[Pattern]) -> Pattern:
+    """Return the intersection of ``parts``, of which those that are intersections are taken apart."""
+    flat: list[Pattern] = []
+    for part in parts:
+        if isinstance(part, Intersection):
+            flat += part.parts
+        else:
+            flat.append(part)
+    return Intersection(tuple(flat))
+
+
+def negative_limits(builder: Builder, facts: Facts) -> list[Pattern]:
+    """Return the complements of what a string must not match."""
+    limits: list[Pattern] = []
+    for source, pointer in dict(facts.not_patterns).items():
+        limits.append(Complement(text_of(source, builder.watch, pointer).quoted))
+    limits += [Complement(formats.excluded_strings(name)) for name in dict(facts.not_formats)]
+    return limits
 
 
 def _grammar(builder: Builder, facts: Facts) -> TerminalReference | None:
     """Return what stands for the strings of a grammar; ``None`` if that is not enforced."""
     (value, pointer), *others = facts.grammars
-    is_alone = not facts.patterns and not facts.formats and facts.min_length == 0 and facts.max_length is None
+    is_alone = not (
+        facts.patterns
+        or facts.formats
+        or facts.min_length
+        or facts.max_length is not None
+        or facts.excluded
+        or facts.not_patterns
+        or facts.not_formats
+    )
     if not is_alone or any(other != value for other, _ in others):
         builder.drop_or_raise(
             "x-grammar",
@@ -106,11 +228,15 @@ def _grammar(builder: Builder, facts: Facts) -> TerminalReference | None:
 
 
 def string_limits(builder: Builder, facts: Facts) -> tuple[Pattern, ...]:
-    """Return the JSON strings that ``pattern`` and ``format`` allow, one pattern for each demand."""
-    return (*(text.quoted for text in _texts(builder, facts)), *_formats(builder, facts))
+    """Return what strings must match, and not match, one pattern for each demand; lengths aside."""
+    return (
+        *(text.quoted for text in _texts(builder, facts)),
+        *_formats(builder, facts),
+        *negative_limits(builder, facts),
+    )
 
 
-class _Text(NamedTuple):
+class Text(NamedTuple):
     """An expression: what it matches as characters and as JSON strings, and bounds on the characters."""
 
     source: str
@@ -120,40 +246,40 @@ class _Text(NamedTuple):
     most: int | None
 
 
-_TEXTS: dict[str, _Text] = {}
-_MAX_TEXTS = 2048
+_texts_of: dict[str, Text] = {}
+_MAX_texts_of = 2048
 
 
-def _texts(builder: Builder, facts: Facts) -> list[_Text]:
+def _texts(builder: Builder, facts: Facts) -> list[Text]:
     """Return the expressions of ``facts`` that restrict anything."""
     # A dictionary keeps one pointer for each source.
-    found = [_text(source, builder.watch, pointer) for source, pointer in dict(facts.patterns).items()]
+    found = [text_of(source, builder.watch, pointer) for source, pointer in dict(facts.patterns).items()]
     return [text for text in found if text.raw != ANY_TEXT]
 
 
-def _text(source: str, watch: Watch, pointer: str) -> _Text:
-    text = _TEXTS.get(source)
+def text_of(source: str, watch: Watch, pointer: str) -> Text:
+    """Return what the expression ``source``, which stands at ``pointer``, means."""
+    text = _texts_of.get(source)
     if text is None:
         raw = parse_ecma(source, watch=watch, pointer=pointer)
-        text = _Text(source, raw, strings.quoted(raw, False), *lengths(raw))
-        if len(_TEXTS) >= _MAX_TEXTS:
-            _TEXTS.clear()
-        _TEXTS[source] = text
+        text = Text(source, raw, strings.quoted(raw, False), *lengths(raw))
+        if len(_texts_of) >= _MAX_texts_of:
+            _texts_of.clear()
+        _texts_of[source] = text
     return text
 
 
 def _formats(builder: Builder, facts: Facts) -> list[Pattern]:
     found: list[Pattern] = []
-    if builder.options.formats:
-        for name, pointer in dict(facts.formats).items():
-            if name in formats.SUPPORTED:
-                found += formats.json_strings(name)
-            else:
-                builder.drop_or_raise(f"format {name}", pointer, formats.UNSUPPORTED[name])
+    for name, pointer in dict(facts.formats).items():
+        if name in formats.SUPPORTED:
+            found += formats.json_strings(name)
+        else:
+            builder.drop_or_raise(f"format {name}", pointer, formats.UNSUPPORTED[name])
     return found
 
 
-def _string_pattern(texts: list[_Text], limits: list[Pattern], low: int, high: int | None) -> Pattern:
+def _string_pattern(texts: list[Text], limits: list[Pattern], low: int, high: int | None) -> Pattern:
     """Return the JSON strings of ``low`` to ``high`` characters that match everything given."""
     # Lengths that an expression implies are not demanded again: conjunctions cost when decoding.
     if any(text.least >= low for text in texts):

@@ -10,11 +10,12 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     Alternation,
     Intersection,
     Literal,
+    Pattern,
     RuleReference,
     Sequence,
     TerminalReference,
@@ -22,9 +23,16 @@ from constrain.grammars.ir import (
 from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema.cursor import shortened
 from constrain.grammars.json_schema.facts import Facts, Json
-from constrain.grammars.json_schema.numbers import MAX_BITS, MAX_DIGITS
-from constrain.grammars.json_schema.scalars import string_limits
-from constrain.grammars.json_schema.strings import canonical, has_surrogate
+from constrain.grammars.json_schema.instances import (
+    has_length,
+    has_number_keywords,
+    is_within,
+    not_json,
+    satisfies,
+    type_of,
+)
+from constrain.grammars.json_schema.scalars import string_key, string_limits
+from constrain.grammars.json_schema.strings import canonical, has_surrogate, quoted
 from constrain.grammars.json_schema.terminals import (
     COLON,
     COMMA,
@@ -52,27 +60,37 @@ def constants(builder: Builder, facts: Facts) -> Alternatives:
         strings = [value for value in allowed if isinstance(value, str)]
         containers = [value for value in allowed if isinstance(value, (dict, list))]
         scalars = [value for value in allowed if not isinstance(value, (str, dict, list))]
-    if facts.min_length or facts.max_length is not None:
-        most = facts.max_length
-        strings = [s for s in strings if facts.min_length <= len(s) and (most is None or len(s) <= most)]
-    if facts.low is not None or facts.high is not None:
+    if strings and (facts.min_length or facts.max_length is not None or facts.excluded):
+        strings = [text for text in strings if has_length(text, facts) and text not in facts.excluded]
+    if has_number_keywords(facts):
         scalars = [value for value in scalars if is_within(value, facts)]
     found: list[TerminalReference | RuleReference] = []
-    limits = string_limits(builder, facts) if strings and (facts.patterns or facts.formats) else ()
-    if limits:
-        pattern = Intersection((_strings(strings, facts.values_at), *limits))
-        key = ("constants within", tuple(strings), facts.patterns, facts.formats)
-        found.append(builder.terminal(key, pattern, _name(strings), facts.values_at))
-        strings = []
+    if strings and (facts.patterns or facts.formats or facts.not_patterns or facts.not_formats):
+        limits = string_limits(builder, facts)
+        if limits:
+            pattern = Intersection((_strings(strings, facts.values_at), *limits))
+            key = ("constants within", tuple(strings), string_key(facts))
+            found.append(builder.terminal(key, pattern, _name(strings), facts.values_at))
+            strings = []
     if strings or scalars:
         found.append(_scalars(builder, strings, scalars, facts.values_at))
     for value in containers:
-        if facts.has_object_keywords if isinstance(value, dict) else facts.has_array_keywords:
-            builder.refuse("enum", facts, "List only values that the keywords beside it allow.")
-        found.append(container(builder, value, facts.values_at))
+        is_limited = facts.has_object_keywords if isinstance(value, dict) else facts.has_array_keywords
+        if not is_limited or satisfies(builder, value, facts):
+            found.append(container(builder, value, facts.values_at))
     if not found:
         builder.note_empty("no value is left that every keyword allows", facts.values_at)
     return tuple(found)
+
+
+def listed_strings(builder: Builder, facts: Facts) -> Pattern | None:
+    """Return the JSON strings among the values of ``facts``, in every spelling; ``None`` if there is none."""
+    texts = [
+        value
+        for value in facts.values or ()
+        if isinstance(value, str) and not has_surrogate(value) and satisfies(builder, value, facts)
+    ]
+    return Alternation(tuple(quoted(Literal(text.encode()), False) for text in texts)) if texts else None
 
 
 def merge_constants(several: list[Facts]) -> list[Facts]:
@@ -101,12 +119,13 @@ def merge_constants(several: list[Facts]) -> list[Facts]:
 
 def _is_list_of_scalars(facts: Facts) -> bool:
     has_limits = (
-        facts.low
-        or facts.high
+        has_number_keywords(facts)
         or facts.min_length
         or facts.max_length is not None
         or facts.patterns
         or facts.formats
+        or facts.not_patterns
+        or facts.not_formats
         or facts.unsupported
     )
     return not has_limits and not any(isinstance(value, (dict, list)) for value in facts.values or ())
@@ -118,33 +137,6 @@ def types_of(facts: Facts) -> int:
     for value in facts.values or ():
         found |= type_of(value, facts.values_at)
     return found
-
-
-def type_of(value: Json, pointer: str) -> int:
-    """Return the bit of the type of a JSON value.
-
-    Raises
-    ------
-    SpecError
-        It is no JSON value.
-    """
-    if isinstance(value, str):
-        return bits.STRING
-    if isinstance(value, bool):
-        return bits.BOOLEAN
-    if isinstance(value, int):
-        if value.bit_length() > MAX_BITS:
-            raise SpecError(f"an integer of more than {MAX_DIGITS:,} digits.", pointer=pointer)
-        return bits.INTEGER
-    if isinstance(value, float) and value - value == 0:  # finite
-        return bits.INTEGER if value.is_integer() else bits.FRACTION
-    if value is None:
-        return bits.NULL
-    if isinstance(value, list):
-        return bits.ARRAY
-    if isinstance(value, dict):
-        return bits.OBJECT
-    raise _not_json(value, pointer)
 
 
 def _scalars(builder: Builder, strings: list[Json], scalars: list[Json], pointer: str) -> TerminalReference:
@@ -205,7 +197,7 @@ def container(builder: Builder, value: Json, pointer: str) -> RuleReference:
                 parts.append(COMMA)
             if is_object:
                 if not isinstance(key, str):
-                    raise _not_json(key, pointer)
+                    raise not_json(key, pointer)
                 parts += [_scalars(builder, [key], [], pointer), COLON]
             if type_of(member, pointer) & (bits.ARRAY | bits.OBJECT):
                 inner = builder.rule_name(pointer)
@@ -220,22 +212,7 @@ def container(builder: Builder, value: Json, pointer: str) -> RuleReference:
     return RuleReference(name)
 
 
-def is_within(value: Json, facts: Facts) -> bool:
-    """Is a scalar that is no string within the bounds for numbers?"""
-    if isinstance(value, bool) or value is None:
-        return True
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    low, high = facts.low, facts.high
-    if low is not None and (number < low[0] or (number == low[0] and low[1])):
-        return False
-    return high is None or number < high[0] or (number == high[0] and not high[1])
-
-
 def _name(values: list[Json]) -> str:
     shown = [shortened(json.dumps(value, ensure_ascii=False)) for value in values[:_MANY]]
     more = len(values) - len(shown)
     return " or ".join([*shown, f"{more} more constants"] if more else shown)
-
-
-def _not_json(value: object, pointer: str) -> SpecError:
-    return SpecError(f"{value!r} is not a JSON value.", pointer=pointer)

@@ -79,4 +79,4 @@ def test_real_documents_get_the_right_answer(
     assert tally.wrong == []
     assert tally.failed == []
     assert len(tally.missed) <= 0.01 * tally.n_valid
-    assert tally.built >= 0.78 * n_rows
+    assert tally.built >= 0.96 * n_rows

@@ -15,7 +15,7 @@ from constrain.grammars.types import type_schema
 from tests.reference.json_documents import language
 
 LONGEST = 1500  # characters of a text; the slow matcher takes seconds for longer ones
-REFUSED = {"patternProperties", "dependentRequired", "uniqueItems", "propertyNames", "not"}
+REFUSED = {"uniqueItems"}
 
 
 def cases(shared: Path, kind: str) -> list[dict[str, Any]]:

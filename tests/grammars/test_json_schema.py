@@ -135,6 +135,133 @@ CASES: list[tuple[Any, Sequence[str], Sequence[str]]] = [
         ["{}", '{"a":1,"b":1}'],
         ['{"c":1}'],
     ),
+    # names by pattern
+    (
+        {
+            "type": "object",
+            "properties": {"ab": {"minimum": 2}},
+            "patternProperties": {"^a": {"type": "integer"}, "b$": {"maximum": 9}},
+            "additionalProperties": {"type": "null"},
+        },
+        ["{}", '{"ab":5}', '{"a":1,"b":"x","c":null}', '{"acb":9}'],
+        ['{"ab":1}', '{"ab":10}', '{"a":"x"}', '{"acb":10}', '{"acb":"x"}', '{"c":1}', '{"\\u0061":"x"}'],
+    ),
+    (
+        {
+            "type": "object",
+            "patternProperties": {"^x-": {}},
+            "additionalProperties": False,
+            "required": ["x-a"],
+        },
+        ['{"x-a":1}', '{"x-b":1,"x-a":1}'],
+        ["{}", '{"x-b":1}', '{"x-a":1,"y":1}'],
+    ),
+    ({"type": "object", "propertyNames": {"maxLength": 1}}, ["{}", '{"a":1,"b":2}'], ['{"ab":1}']),
+    ({"type": "object", "propertyNames": {"enum": ["a", "b"]}}, ['{"a":1,"b":2}', '{"b":1}'], ['{"c":1}']),
+    # counts
+    (
+        {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "minProperties": 2}
+        | {"additionalProperties": False},
+        ['{"a":1,"b":1}', '{"b":1,"c":1}', '{"a":1,"b":1,"c":1}'],
+        ["{}", '{"a":1}'],
+    ),
+    ({"type": "object", "maxProperties": 2}, ["{}", '{"a":1,"b":1}'], ['{"a":1,"b":1,"c":1}']),
+    ({"type": "array", "contains": {"const": 1}}, ["[1]", "[2,1,2]"], ["[]", "[2]"]),
+    (
+        {"type": "array", "contains": {"type": "null"}, "minContains": 2, "maxContains": 2, "maxItems": 3},
+        ["[null,null]", "[1,null,null]"],
+        ["[null]", "[null,null,null]", "[1,2,null,null]"],
+    ),
+    (
+        {"type": "array", "items": {"enum": ["a", "b", 1]}, "uniqueItems": True},
+        ["[]", '["a",1,"b"]', '["b"]'],
+        ['["a","a"]', '["a",1,"b",1]'],
+    ),
+    ({"type": "array", "items": {"type": "boolean"}, "uniqueItems": True}, ["[true,false]"], ["[true,true]"]),
+    ({"type": "array", "maxItems": 1, "uniqueItems": True}, ["[]", '["x"]'], ["[1,2]"]),
+    # multiples
+    ({"type": "integer", "multipleOf": 7}, ["0", "-14", "700"], ["1", "15", "07"]),
+    ({"type": "number", "multipleOf": 0.01}, ["1", "0.05", "-3.10", "0.000"], ["0.001", "1.005"]),
+    ({"multipleOf": 2.5}, ["5", "7.5", "-2.50", "5e3", '"x"'], ["1", "2.55"]),
+    (
+        {"type": "integer", "multipleOf": 300, "minimum": 1, "maximum": 1000},
+        ["300", "900"],
+        ["0", "1200", "30"],
+    ),
+    # complements
+    ({"not": {"type": ["string", "object"]}}, ["1", "null", "[]"], ['"a"', "{}"]),
+    ({"not": {"const": True}}, ["false", "1"], ["true"]),
+    (
+        {"not": {"enum": ["a", 2, [1], {"a": 1}]}},
+        ['"b"', "3", "[1,1]", '{"a":2}', "{}"],
+        ['"a"', "2", "[1]", '{"a":1}'],
+    ),
+    ({"type": "integer", "not": {"minimum": 3}}, ["2"], ["3"]),
+    ({"type": "number", "not": {"type": "integer"}}, ["1.5", "1e-7"], ["1", "2.0"]),
+    ({"type": "integer", "not": {"multipleOf": 3}}, ["1", "-2"], ["3", "0"]),
+    ({"type": "string", "not": {"pattern": "^a"}}, ['"ba"', '""'], ['"a"', '"\\u0061"']),
+    ({"type": "string", "not": {"format": "ipv4"}}, ['"1.2.3"'], ['"1.2.3.4"']),
+    ({"type": "object", "not": {"required": ["a"]}}, ["{}", '{"b":1}'], ['{"a":1}']),
+    (
+        {"type": "object", "not": {"properties": {"a": {"type": "null"}}, "required": ["b"]}},
+        ["{}", '{"a":1}', '{"a":1,"b":1}'],
+        ['{"b":1}', '{"a":null,"b":1}'],
+    ),
+    (
+        {"type": "object", "not": {"additionalProperties": {"type": "null"}}},
+        ['{"a":1}', '{"a":null,"b":1}'],
+        ["{}", '{"a":null}', '{"a":1,"a":null}'],
+    ),
+    ({"type": "array", "not": {"items": {"type": "null"}}}, ["[1]", "[null,1,null]"], ["[]", "[null]"]),
+    ({"not": {"anyOf": [{"type": "string"}, {"minimum": 3}]}}, ["2", "-1.5"], ['"a"', "3", "null"]),
+    ({"not": {"not": {"type": "null"}}}, ["null"], ["1"]),
+    # cases
+    (
+        {"oneOf": [{"type": "integer"}, {"minimum": 2}]},
+        ["1", "2.5", '"x"'],
+        ["3", "1.5"],
+    ),
+    (
+        {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        ['{"a":1}', '{"b":1}'],
+        ["{}", '{"a":1,"b":1}'],
+    ),
+    (
+        {"if": {"type": "integer"}, "then": {"minimum": 3}, "else": {"type": "string"}},
+        ["3", '"x"'],
+        ["2", "1.5", "null"],
+    ),
+    (
+        {"type": "object", "dependentRequired": {"a": ["b"]}},
+        ["{}", '{"b":1}', '{"a":1,"b":1}'],
+        ['{"a":1}'],
+    ),
+    (
+        {"type": "object", "dependentSchemas": {"a": {"maxProperties": 1}}},
+        ["{}", '{"a":1}', '{"b":1,"c":1}'],
+        ['{"a":1,"b":1}'],
+    ),
+    # what is unevaluated
+    (
+        {
+            "type": "object",
+            "properties": {"a": {}},
+            "anyOf": [{"properties": {"b": {"const": 1}}}, {"required": ["c"], "properties": {"c": {}}}],
+            "unevaluatedProperties": False,
+        },
+        ['{"a":1,"b":1}', '{"b":1,"c":1}', '{"a":2}'],
+        ['{"d":1}', '{"b":2}', '{"b":2,"c":1}'],
+    ),
+    (
+        {
+            "type": "array",
+            "prefixItems": [{}],
+            "contains": {"const": 1},
+            "unevaluatedItems": {"type": "null"},
+        },
+        ["[2,1]", "[1,null,1]"],
+        ["[2]", "[1,2]"],
+    ),
     # in place
     ({"anyOf": [{"type": "string"}, {"type": "null"}]}, ['"a"', "null"], ["1"]),
     (

@@ -86,27 +86,13 @@ def test_malformed_texts_are_shown_with_a_caret(text: str, line: int, column: in
 
 
 UNSUPPORTED: list[tuple[Any, str, str]] = [
-    ({"not": {"type": "null"}}, "not", "#/not"),
-    ({"if": {}, "then": {}}, "if", "#/if"),
-    ({"type": "number", "multipleOf": 0.1}, "multipleOf", "#/multipleOf"),
-    ({"type": "integer", "multipleOf": 3}, "multipleOf", "#/multipleOf"),
     ({"type": "array", "uniqueItems": True}, "uniqueItems", "#/uniqueItems"),
-    ({"type": "array", "contains": {}}, "contains", "#/contains"),
-    ({"unevaluatedItems": False}, "unevaluatedItems", "#/unevaluatedItems"),
-    ({"patternProperties": {"a": {}}}, "patternProperties", "#/patternProperties"),
-    ({"propertyNames": {"maxLength": 3}}, "propertyNames", "#/propertyNames"),
-    ({"dependentRequired": {"a": ["b"]}}, "dependentRequired", "#/dependentRequired"),
-    ({"dependentSchemas": {"a": {}}}, "dependentSchemas", "#/dependentSchemas"),
-    ({"dependencies": {"a": ["b"]}}, "dependencies", "#/dependencies"),
-    ({"unevaluatedProperties": False}, "unevaluatedProperties", "#/unevaluatedProperties"),
+    ({"not": {"type": "array", "uniqueItems": True}}, "uniqueItems", "#/not/uniqueItems"),
+    ({"not": {"properties": {"a": {"format": "regex"}}}}, "format regex", "#/not/properties/a/format"),
+    ({"type": "number", "multipleOf": 0.123456789}, "multipleOf", "#/multipleOf"),
     ({"minProperties": 2}, "minProperties", "#/minProperties"),
-    ({"maxProperties": 2}, "maxProperties", "#/maxProperties"),
-    ({"$dynamicRef": "#a"}, "$dynamicRef", "#/$dynamicRef"),
-    ({"oneOf": [{"minimum": 1}, {"maximum": 5}]}, "oneOf", "#/oneOf"),
-    ({"items": {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}}, "oneOf", "#/items/oneOf"),
     ({"format": "regex"}, "format regex", "#/format"),
     ({"format": "idn-hostname"}, "format idn-hostname", "#/format"),
-    ({"enum": [{"a": 1}], "required": ["a"]}, "enum", "#/enum"),
 ]
 
 
@@ -144,6 +130,7 @@ def test_keywords_for_other_types_do_no_harm() -> None:
             "dependencies": {},
         },
         {"if": {"minimum": 3}},
+        {"not": {"type": "string", "format": "date"}, "type": "integer"},
         {"type": "integer", "format": "regex"},
     ]
     for schema in schemas:

@@ -58,6 +58,21 @@ def _keywords(inner: st.SearchStrategy[Any]) -> dict[str, st.SearchStrategy[Any]
         "allOf": branches,
         "oneOf": branches,
         "$ref": st.sampled_from(["#/$defs/p", "#/$defs/q"]),
+        "not": inner,
+        "if": inner,
+        "then": inner,
+        "else": inner,
+        "multipleOf": st.sampled_from([1, 2, 3, 0.5, 1.5, 10]),
+        "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), inner, max_size=2),
+        "propertyNames": st.one_of(inner, st.sampled_from([{"enum": ["a", "x"]}, {"pattern": "[ab]"}])),
+        "dependentRequired": st.dictionaries(names, st.lists(names, max_size=2, unique=True), max_size=2),
+        "dependentSchemas": st.dictionaries(names, inner, max_size=1),
+        "contains": inner,
+        "minContains": counts,
+        "maxContains": counts,
+        "uniqueItems": st.booleans(),
+        "unevaluatedProperties": st.one_of(st.just(False), inner),
+        "unevaluatedItems": st.one_of(st.just(False), inner),
     }
 
 
@@ -87,18 +102,23 @@ def whole_schemas(draw: st.DrawFn) -> dict[str, Any]:
 @given(whole_schemas(), st.lists(values, min_size=8, max_size=8))
 def test_documents_are_taken_exactly_if_they_are_valid(schema: dict[str, Any], documents: list[Any]) -> None:
     """A document is in the language exactly if `jsonschema` finds it valid, in some order of its keys."""
-    validator = jsonschema.Draft202012Validator(schema)
-    try:
-        valid = [validator.is_valid(document) for document in documents]
-    except RecursionError:  # a reference that leads back to itself
-        assume(False)
+    matcher = None
     try:
         matcher = language(schema, whitespace="compact", integers="any")
     except EmptyLanguageError:
-        assert not any(valid)
+        pass
+    except UnsupportedFeatureError:
         return
-    except (UnsupportedFeatureError, SpecError) as error:
-        assume(isinstance(error, UnsupportedFeatureError) or "leads back" in error.message)
+    except SpecError as error:  # a reference that leads back to itself; the library would follow it for ever
+        assert "leads back" in error.message
+        return
+    validator = jsonschema.Draft202012Validator(schema)
+    try:
+        valid = [validator.is_valid(document) for document in documents]
+    except RecursionError:
+        assume(False)
+    if matcher is None:
+        assert not any(valid)
         return
     for document, is_valid in zip(documents, valid, strict=True):
         texts = spellings(document)

@@ -1,0 +1,187 @@
+"""Automata of arrays whose items are counted, or must be different.
+
+A state is how many items are read, up to what still makes a difference; how many of them satisfy each
+schema that is counted; and, where items must be different, which of the values there may be are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.grammars.errors import UnsupportedFeatureError
+from constrain.grammars.ir import Expression, RuleReference, StateMachine, TerminalReference
+from constrain.grammars.json_schema import facts as bits
+from constrain.grammars.json_schema.counting import Kind, split
+from constrain.grammars.json_schema.disjoint import are_disjoint
+from constrain.grammars.json_schema.equality import is_equal
+from constrain.grammars.json_schema.facts import Facts, Json, Location
+from constrain.grammars.json_schema.instances import satisfies
+from constrain.grammars.json_schema.places import item_locations
+from constrain.grammars.json_schema.terminals import COMMA, LEFT_BRACKET, RIGHT_BRACKET
+
+if TYPE_CHECKING:
+    from constrain.grammars.json_schema.builder import Builder
+
+_MOST_STATES = 20_000
+_MOST_VALUES = 64
+_HINT = "Remove it, and check the result."
+
+Edge = tuple[int, TerminalReference | RuleReference | None, int]
+
+
+class _Item(NamedTuple):
+    """Items of one kind; ``value`` is the number of the value they are, if it matters, else -1."""
+
+    kind: Kind
+    value: int
+
+
+def count_items(
+    builder: Builder, name: str, facts: Facts, length: int, maximum: int | None, is_unique: bool
+) -> Expression:
+    """Return the body of the rule ``name``: arrays with counted or different items.
+
+    Parameters
+    ----------
+    length : int
+        From this item on all are described alike, schemas that are counted aside.
+    maximum : int or None
+        Most items.
+    is_unique : bool
+        Must items be different?
+    """
+    n_places = max([length, *(counted.start for counted in facts.contains)])
+    if maximum is not None:
+        n_places = min(n_places, maximum)
+    places = [item_locations(builder, facts, i) for i in range(n_places + 1)]
+    if maximum is not None and n_places >= maximum:
+        places = places[:maximum]
+    values: list[Json] | None = None
+    if is_unique:
+        found = _values(builder, places)
+        if found is not None:
+            values = found
+        elif not _are_apart(builder, places, maximum):
+            builder.drop_or_raise("uniqueItems", facts.unique_at or facts.pointer, _HINT)
+    items = [_items(builder, facts, i, place, values) for i, place in enumerate(places)]
+    for i, counted in enumerate(facts.contains):
+        if counted.low:
+            able = [r for place in items for one in place if one.kind.counts[i] for r in one.kind.value]
+            if not able:
+                return builder.nothing(name, "no item can be what is asked for", counted.pointer)
+            builder.need(name, tuple(able))
+    return _machine(builder, facts, items, maximum)
+
+
+def _values(builder: Builder, places: list[list[Location]]) -> list[Json] | None:
+    """Return the values that items may be; ``None`` if there are too many."""
+    found: list[Json] = []
+    for place in places:
+        for branch in builder.expand(builder.facts(place)):
+            if branch.values is not None:
+                own = [value for value in branch.values if satisfies(builder, value, branch)]
+            elif branch.types & ~(bits.NULL | bits.BOOLEAN):
+                return None
+            else:
+                scalars = ((None, bits.NULL), (False, bits.FALSE), (True, bits.TRUE))
+                own = [value for value, bit in scalars if branch.types & bit]
+            for value in own:
+                if not any(is_equal(value, other) for other in found):
+                    found.append(value)
+            if len(found) > _MOST_VALUES:
+                return None
+    return found
+
+
+def _are_apart(builder: Builder, places: list[list[Location]], maximum: int | None) -> bool:
+    """Can no two items be equal?"""
+    return (
+        maximum is not None
+        and maximum <= len(places)
+        and are_disjoint(builder, [builder.facts(place) for place in places])
+    )
+
+
+def _items(
+    builder: Builder, facts: Facts, index: int, place: list[Location], values: list[Json] | None
+) -> list[_Item]:
+    """Return the kinds of items that there may be at ``index``."""
+    counted = list(facts.contains)
+    applies: list[tuple[bool, ...]] = [(index >= one.start,) for one in counted]
+    if values is None:
+        return [_Item(kind, -1) for kind in split(builder, place, counted, applies)]
+    found = []
+    for i, value in enumerate(values):
+        schema = builder.derived.constant(value, facts.pointer)
+        here = [Location(schema, facts.pointer, None, ()), *place]
+        found += [_Item(kind, i) for kind in split(builder, here, counted, applies)]
+    return found
+
+
+def _machine(builder: Builder, facts: Facts, items: list[list[_Item]], maximum: int | None) -> Expression:
+    # A state: items read, counts, values used. Items are counted up to where it makes no difference.
+    counted = facts.contains
+    least = facts.min_items
+    most = max(len(items) - 1, least, 1) if maximum is None else maximum
+    zero = (0, tuple(0 for _ in counted), frozenset[int]())
+    todo = [zero]
+    edges: list[Edge] = []
+    n_states = 3  # of the inner automaton: 2 is where the first item may stand, 1 is the end
+    after = {zero: 2}
+
+    def number(state: tuple[int, tuple[int, ...], frozenset[int]]) -> int:
+        nonlocal n_states
+        if state not in after:
+            after[state] = n_states
+            n_states += 2  # after an item, and after the comma behind it
+            todo.append(state)
+        return after[state]
+
+    edges.append((0, LEFT_BRACKET, 2))
+    while todo:
+        state = todo.pop()
+        n_items, counts, used = state
+        source = after[state]
+        builder.watch.step(facts.pointer, 8)
+        if n_states > _MOST_STATES:
+            keyword = "uniqueItems" if used else "contains"
+            pointer = facts.unique_at if used and facts.unique_at else facts.pointer
+            raise UnsupportedFeatureError(
+                keyword,
+                pointer=pointer,
+                reason=f"needs more than {_MOST_STATES:,} states here, which is not supported",
+                hint=_HINT,
+            )
+        if n_items >= least and all(n >= one.low for n, one in zip(counts, counted, strict=True)):
+            edges.append((source, RIGHT_BRACKET, 1))
+        if maximum is not None and n_items >= maximum:
+            continue
+        before = source
+        if n_items:
+            before = source + 1
+            edges.append((source, COMMA, before))
+        for item in items[min(n_items, len(items) - 1)]:
+            if item.value in used:
+                continue
+            added = _add(counts, item.kind.counts, counted)
+            if added is None:
+                continue
+            now_used = used | {item.value} if item.value >= 0 else used
+            reached = number((min(n_items + 1, most), added, now_used))
+            edges += [(before, reference, reached) for reference in item.kind.value]
+    return StateMachine(n_states, 0, frozenset({1}), tuple(edges))
+
+
+def _add(
+    counts: tuple[int, ...], is_counted: tuple[bool, ...], limits: tuple[bits.Counted, ...]
+) -> tuple[int, ...] | None:
+    """Return the counts after one more item; ``None`` if there are too many."""
+    added = []
+    for count, one, limit in zip(counts, is_counted, limits, strict=True):
+        more = count + one
+        if limit.high is None:
+            more = min(more, limit.low)
+        elif more > limit.high:
+            return None
+        added.append(more)
+    return tuple(added)
