@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import random
 from pathlib import Path
 
@@ -38,7 +39,18 @@ def check(schema: object, rng: np.random.Generator, n: int) -> None:
     for _ in range(n):
         text = spec.sample(rng, max_bytes=3000)
         assert spec.matches(text)
-        validator.validate(json.loads(text))
+        document = json.loads(text)
+        if not _has_infinity(document):
+            validator.validate(document)
+
+
+def _has_infinity(value: object) -> bool:
+    """Is there a number that only Python's floats can't hold? The validator computes with these."""
+    if isinstance(value, dict):
+        return any(map(_has_infinity, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_infinity, value))
+    return isinstance(value, float) and math.isinf(value)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
