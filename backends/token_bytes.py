@@ -19,6 +19,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -95,9 +96,8 @@ def _read_tokenizers(backend: Any, tokenizer: Any) -> TokenTable:
         if token_id < len(names):
             names[token_id] = ""
     eos = _eos_ids(getattr(tokenizer, "eos_token_id", None))
-    if steps == ["ByteLevel"]:
-        return _byte_level_table(names, eos)
-    return _fallback_table(names, steps, eos)
+    table = _byte_level_table(names, eos) if steps == ["ByteLevel"] else _fallback_table(names, steps, eos)
+    return replace(table, special_tokens={token.content: token_id for token_id, token in added.items()})
 
 
 def _token_names(backend: Any) -> list[str]:
@@ -264,7 +264,8 @@ def _read_slow_byte_level(tokenizer: Any) -> TokenTable:
     for token_id, token in added.items():
         tokens[token_id] = b"" if token.special else token.content.encode()
     tokens.update(dict.fromkeys(_special_ids(tokenizer), b""))
-    return TokenTable.from_tokens(_by_id(tokens), _eos_ids(tokenizer.eos_token_id))
+    special = {token.content: token_id for token_id, token in tokenizer.added_tokens_decoder.items()}
+    return TokenTable.from_tokens(_by_id(tokens), _eos_ids(tokenizer.eos_token_id), special)
 
 
 def _read_slow_sentencepiece(tokenizer: Any) -> TokenTable:
@@ -273,7 +274,8 @@ def _read_slow_sentencepiece(tokenizer: Any) -> TokenTable:
     for token_id, token in tokenizer.added_tokens_decoder.items():
         tokens[token_id] = b"" if token.special else token.content.encode()
     tokens.update(dict.fromkeys(_special_ids(tokenizer), b""))
-    return TokenTable.from_tokens(_by_id(tokens), _eos_ids(tokenizer.eos_token_id))
+    special = {token.content: token_id for token_id, token in tokenizer.added_tokens_decoder.items()}
+    return TokenTable.from_tokens(_by_id(tokens), _eos_ids(tokenizer.eos_token_id), special)
 
 
 def _by_id(tokens: Mapping[int, bytes]) -> list[bytes]:
@@ -299,7 +301,8 @@ def read_tiktoken(encoding: Any) -> TokenTable:
         eos: tuple[int, ...] = (encoding.eot_token,)
     except KeyError:
         eos = ()
-    return TokenTable.from_tokens(tokens, eos)
+    named = {name: encoding.encode_single_token(name) for name in encoding.special_tokens_set}
+    return TokenTable.from_tokens(tokens, eos, named)
 
 
 def read_sentencepiece(processor: Any) -> TokenTable:
@@ -310,7 +313,9 @@ def read_sentencepiece(processor: Any) -> TokenTable:
     if isinstance(processor, str | os.PathLike):
         processor = _load_sentencepiece(os.fspath(processor))
     eos = processor.eos_id()
-    return TokenTable.from_tokens(_sentencepiece_tokens(processor), (eos,) if eos >= 0 else ())
+    return TokenTable.from_tokens(
+        _sentencepiece_tokens(processor), (eos,) if eos >= 0 else (), _control_pieces(processor)
+    )
 
 
 def _load_sentencepiece(path: str) -> Any:
@@ -340,6 +345,16 @@ def _sentencepiece_tokens(processor: Any) -> list[bytes]:
     ]
 
 
+def _control_pieces(processor: Any) -> dict[str, int]:
+    """Names and ids of control pieces."""
+    ids = list(range(processor.get_piece_size()))
+    return {
+        processor.id_to_piece(piece): piece
+        for piece, is_control in zip(ids, processor.is_control(ids), strict=True)
+        if is_control
+    }
+
+
 def read_mistral(tokenizer: Any) -> TokenTable:
     """Read a tokenizer of ``mistral_common``: a ``MistralTokenizer``, or the part of it that has the ids.
 
@@ -359,9 +374,11 @@ def read_mistral(tokenizer: Any) -> TokenTable:
         n_special: int = core.num_special_tokens
         tokens = [b""] * n_special
         tokens += map(model.decode_single_token_bytes, range(core.n_words - n_special))
+        special = {core.id_to_piece(token_id): token_id for token_id in range(n_special)}
     else:
         tokens = _sentencepiece_tokens(model)
-    return TokenTable.from_tokens(tokens, (core.eos_id,))
+        special = _control_pieces(model)
+    return TokenTable.from_tokens(tokens, (core.eos_id,), special)
 
 
 def _mistral_core(tokenizer: Any) -> Any:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from constrain.annotations import InGrammar as InGrammar
     from constrain.compiled import CompiledSpec as CompiledSpec
     from constrain.compiled import Matcher as Matcher
     from constrain.compiled import MinTokens as MinTokens
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from constrain.generation import agenerate as agenerate
     from constrain.generation import generate as generate
     from constrain.generation import stream as stream
+    from constrain.grammar_spec import grammar as grammar
     from constrain.grammars.limits import Limits as Limits
+    from constrain.library import grammar_library as grammar_library
     from constrain.models import from_transformers as from_transformers
     from constrain.models import load_model as load_model
     from constrain.output_function import output as output
@@ -36,6 +39,11 @@ if TYPE_CHECKING:
     from constrain.spec import json_schema as json_schema
     from constrain.spec import python_type as python_type
     from constrain.spec import regex as regex
+    from constrain.tags import ToolCall as ToolCall
+    from constrain.tags import ToolOutput as ToolOutput
+    from constrain.tags import ToolTemplate as ToolTemplate
+    from constrain.tags import structural_tag as structural_tag
+    from constrain.tags import tool_calls as tool_calls
     from constrain.tokenizer_index.mask import allocate_token_bitmask as allocate_token_bitmask
     from constrain.tokenizer_index.mask import apply_token_bitmask_inplace as apply_token_bitmask_inplace
     from constrain.tokenizer_index.vocabulary import Vocabulary as Vocabulary
@@ -49,6 +57,7 @@ _HOME = {
     "EmptyLanguageError": "constrain.errors",
     "Explanation": "constrain.spec",
     "Generation": "constrain.generation",
+    "InGrammar": "constrain.annotations",
     "LimitExceededError": "constrain.errors",
     "Limits": "constrain.grammars.limits",
     "Matcher": "constrain.compiled",
@@ -57,6 +66,9 @@ _HOME = {
     "Spec": "constrain.spec",
     "PartialGeneration": "constrain.generation",
     "SpecError": "constrain.errors",
+    "ToolCall": "constrain.tags",
+    "ToolOutput": "constrain.tags",
+    "ToolTemplate": "constrain.tags",
     "UnsupportedFeatureError": "constrain.errors",
     "Vocabulary": "constrain.tokenizer_index.vocabulary",
     "VocabularyError": "constrain.errors",
@@ -68,12 +80,16 @@ _HOME = {
     "fill_next_token_bitmasks": "constrain.compiled",
     "from_transformers": "constrain.models",
     "generate": "constrain.generation",
+    "grammar": "constrain.grammar_spec",
+    "grammar_library": "constrain.library",
     "json_schema": "constrain.spec",
     "load_model": "constrain.models",
     "output": "constrain.output_function",
     "python_type": "constrain.spec",
     "regex": "constrain.spec",
     "stream": "constrain.generation",
+    "structural_tag": "constrain.tags",
+    "tool_calls": "constrain.tags",
 }
 __all__ = sorted(_HOME)
 

@@ -85,6 +85,8 @@ def _described(spec: Spec) -> dict[str, Any]:
         raise ArtefactError(f"{spec!r} was not made from text, so it cannot be saved.")
     if spec.kind in ("union", "concatenation"):
         return {"kind": spec.kind, "parts": [_described(part) for part in source["parts"]]}
+    if spec.kind == "grammar" and source.get("embed"):
+        source["embed"] = {name: _described(part) for name, part in source["embed"].items()}
     return {"kind": spec.kind, **source}
 
 
@@ -100,6 +102,15 @@ def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
             return regex(data["pattern"], flags=data["flags"], limits=limits)
         case "choice":
             return choice(data["options"], limits=limits)
+        case "grammar":
+            from constrain.grammar_spec import grammar_from_source
+
+            embedded = {name: _rebuilt(part, limits) for name, part in data.get("embed", {}).items()}
+            return grammar_from_source(data, embedded, limits)
+        case "structural_tag":
+            from constrain.tags import structural_tag
+
+            return structural_tag(data["tag"], **data["options"], limits=limits)
         case "json_schema" | "python_type":
             return json_schema(data["schema"], **data["options"], limits=limits)
     raise KeyError(f"kind {data['kind']!r}")

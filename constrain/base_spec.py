@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from constrain.combine import concatenation, union
 from constrain.errors import LimitExceededError, SpecError
 from constrain.explanation import Explanation, explain_failure, place_explanation
+from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
@@ -21,9 +21,12 @@ from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, by
 from constrain.tokenizer_index.network import Network, build_network
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from constrain.compiled import CompiledSpec
+    from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _SHOWN = 60
 
@@ -53,27 +56,27 @@ class Spec:
     __slots__ = (
         "_arena",
         "_bytes",
+        "_grammar",
         "_hash",
         "_key",
         "_lock",
+        "_network",
         "_options",
         "_parse",
         "_shown",
         "_source",
-        "grammar",
         "ignored",
         "is_json",
         "kind",
         "limits",
-        "network",
     )
 
     kind: str
-    grammar: Grammar
     ignored: tuple[str, ...]
     is_json: bool
-    network: Network
     limits: Limits
+    _grammar: Grammar | None
+    _network: Network | None
     _key: object
     _hash: int
     _parse: Callable[[str], Any]
@@ -88,7 +91,7 @@ class Spec:
         self,
         kind: str,
         key: object,
-        grammar: Grammar,
+        grammar: Grammar | None,
         *,
         parse: Callable[[str], Any] = str,
         is_json: bool = False,
@@ -102,7 +105,7 @@ class Spec:
         put(self, "kind", kind)
         put(self, "_key", key)
         put(self, "_hash", hash((kind, key, options)))
-        put(self, "grammar", grammar)
+        put(self, "_grammar", grammar)
         put(self, "_parse", parse)
         put(self, "is_json", is_json)
         put(self, "ignored", ignored)
@@ -113,8 +116,8 @@ class Spec:
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
         put(self, "_bytes", None)
-        put(self, "network", build_network(grammar, watch))
-        if _may_be_empty(self.network, kind):
+        put(self, "_network", None if grammar is None else build_network(grammar, watch))
+        if self._network is not None and _may_be_empty(self._network, kind):
             # Raises EmptyLanguageError where conjunctions turn out to have no member.
             self._byte_arena()
 
@@ -147,6 +150,18 @@ class Spec:
         options = "".join(f", {name}={value!r}" for name, value in self._options)
         return f"{self.kind}({self._shown}{options})"
 
+    @property
+    def grammar(self) -> Grammar:
+        """The intermediate representation."""
+        assert self._grammar is not None
+        return self._grammar
+
+    @property
+    def network(self) -> Network:
+        """The grammar as arrays."""
+        assert self._network is not None
+        return self._network
+
     # -------------------------------------------------------------------------------- operators
 
     def __or__(self, other: Spec) -> Spec:
@@ -160,7 +175,7 @@ class Spec:
         return Spec(
             "union",
             (self, other),
-            union(self.grammar, other.grammar),
+            union(self.grammar, other.grammar, Watch(self.limits)),
             parse=parse,
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
@@ -176,7 +191,7 @@ class Spec:
         return Spec(
             "concatenation",
             (self, other),
-            concatenation(self.grammar, other.grammar),
+            concatenation(self.grammar, other.grammar, Watch(self.limits)),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
             source={"parts": [self, other]},
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
@@ -221,14 +236,15 @@ class Spec:
             return place_explanation(data, offset, (), None, ok=True)
         if state < 0:
             arena, state, offset = self._read(data[:offset])
-        return explain_failure(arena, state, data, offset, expected=self._expected(data[:offset]))
+        expected = self._expected(data[:offset])
+        return explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.
 
         Bytes are drawn one by one among those from which the text can still end in time, letters more
         often than symbols; how long it gets is drawn first, mostly little more than the shortest member.
-        The distribution is neither uniform nor that of any model, but every member of at most
+        Special tokens are written as their names. The distribution is neither uniform nor that of any model, but every member of at most
         ``max_bytes`` bytes can come.
 
         Parameters
@@ -250,7 +266,8 @@ class Spec:
         with self._lock:
             compiled = self._bytes
         if compiled is None:
-            compiled = compile_spec(self, byte_vocabulary(), cache=False, limits=self.limits)
+            vocabulary = byte_vocabulary(self.network.special_tokens)
+            compiled = compile_spec(self, vocabulary, cache=False, limits=self.limits)
             object.__setattr__(self, "_bytes", compiled)
         return sample(compiled, rng, max_bytes)
 
@@ -279,6 +296,12 @@ class Spec:
 
     # -------------------------------------------------------------------------------- inner work
 
+    def compile_lazily(
+        self, vocabulary: Vocabulary, cache: bool | str | Path, limits: Limits
+    ) -> CompiledSpec | None:
+        """Return a compiled spec whose parts are written out where they are needed; ``None``: as a whole."""
+        return None
+
     def _byte_arena(self, full: Arena | None = None) -> Arena:
         """Return the tables for texts; new ones in place of ``full``."""
         with self._lock:
@@ -306,7 +329,7 @@ class Spec:
                     left = EMPTY_STRING if is_nullable(terminals[t].pattern) else EMPTY_LANGUAGE
                     terminals[t] = replace(terminals[t], pattern=left)
                 grammar = replace(self.grammar, terminals=tuple(terminals))
-                object.__setattr__(self, "network", build_network(grammar, Watch(self.limits)))
+                object.__setattr__(self, "_network", build_network(grammar, Watch(self.limits)))
             return make(self.network)
         except ArenaFull as full:
             raise LimitExceededError(full.limit, full.value, repr(self)) from full

@@ -7,6 +7,7 @@ are made when they are first needed and then kept, within limits. See ``docs/arc
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from constrain import artefact
@@ -28,6 +29,8 @@ class CompiledSpec:
     Made by `compile`.
     """
 
+    named_eos: frozenset[int]
+    """End tokens that the spec names as special tokens: they may also come where the output cannot end."""
     is_checked: bool
     """Tokens must be struck from masks because nothing finishes after them (``missing_bytes``)."""
 
@@ -39,6 +42,8 @@ class CompiledSpec:
         self.n_words = (vocabulary.size + 31) // 32
         self.eos_token_ids = frozenset(vocabulary.eos_token_ids)
         self._arena = arena
+        offsets = arena.index.token_offsets
+        self.named_eos = frozenset(t for t in self.eos_token_ids if offsets[t] < offsets[t + 1])
         self._lock = threading.Lock()
         self.is_checked = needs_check(arena, vocabulary, lambda arena: self.budget(arena).costs)
 
@@ -57,6 +62,34 @@ class CompiledSpec:
             if self._arena is full:
                 self._arena = Arena(full.network, full.index, self.limits, options=full.options)
             return self._arena
+
+    def written_out(self, arena: Arena, state: int, *, everything: bool = False) -> Arena:
+        """Return the arena to go on in from a state: this one, or one with more parts written out."""
+        return arena
+
+    def with_names(self, text: bytes, token_ids: Sequence[int]) -> bytes:
+        """Return an output's text with the special tokens that the spec names under their names.
+
+        Parameters
+        ----------
+        text : bytes
+            What the output began with, and the text of its tokens; special tokens have none.
+        token_ids : sequence of int
+        """
+        named = self.spec.network.special_tokens
+        if not named:
+            return text
+        name_of = {self.vocabulary.special_tokens.get(name): name for name in named if isinstance(name, str)}
+        pieces = [self.vocabulary.token_bytes(token_id) or b"" for token_id in token_ids]
+        plain = b"".join(pieces)
+        before = text[: len(text) - len(plain)]
+        if before + plain != text:
+            # The text was cut.
+            return text
+        for i, token_id in enumerate(token_ids):
+            if token_id in name_of and not (token_id in self.eos_token_ids and i + 1 == len(token_ids)):
+                pieces[i] = str(name_of[token_id]).encode()
+        return before + b"".join(pieces)
 
     def budget(self, arena: Arena) -> Budget:
         """Return the completion costs of an arena's states; the arena keeps them."""
@@ -129,7 +162,7 @@ def compile(
     EmptyLanguageError
         No text is in the language.
     VocabularyError
-        The vocabulary cannot write the language: it lacks bytes the language needs.
+        The vocabulary cannot write the language: it lacks bytes or special tokens the language needs.
     LimitExceededError
         A limit was reached; nothing is left behind.
     """
@@ -141,9 +174,12 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyError(f"compile() got a {type(vocabulary).__name__}; expected a Vocabulary.")
     limits = limits or Limits()
+    lazily = spec.compile_lazily(vocabulary, cache, limits)
+    if lazily is not None:
+        return lazily
     watch = Watch(limits)
     watch.at_most("positions", spec.network.n_positions, repr(spec))
     watch.at_most("states", spec.network.n_dotted, repr(spec))
-    index = vocabulary.load_index(cache)
+    index = vocabulary.load_index_with(spec.network.special_tokens, cache)
     arena = spec.tables(lambda network: Arena(network, index, limits))
     return CompiledSpec(spec, vocabulary, arena, limits)

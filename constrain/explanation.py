@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy as np
 from constrain.grammars.source import caret
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.special_tokens import FIRST_BYTE
 
 _MOST_NAMES = 8
+_MOST_RULES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Explanation:
     expected : tuple of str
         What may stand there, for people; empty if ``ok``.
     pointer : str or None
-        Place in the schema of what was being read.
+        Place in the schema, or rules of the grammar, that were being read.
     found : str
         The character at the place, or ``""`` at the end.
     text : str
@@ -70,7 +72,13 @@ def _enumerate(names: tuple[str, ...]) -> str:
 
 
 def explain_failure(
-    arena: Arena, state: int, data: bytes, offset: int, *, expected: Iterable[str] | None = None
+    arena: Arena,
+    state: int,
+    data: bytes,
+    offset: int,
+    *,
+    expected: Iterable[str] | None = None,
+    pointers: Mapping[str, str] | None = None,
 ) -> Explanation:
     """Return the explanation of a text that fails after ``offset`` bytes, in ``state``.
 
@@ -78,6 +86,8 @@ def explain_failure(
     ----------
     expected : iterable of str or None
         What may stand there, where the caller knows better than the grammar's names.
+    pointers : mapping of str to str
+        Places of the grammar's rules.
     """
     network = arena.network
     terminals = _next_terminals(arena, state)
@@ -92,7 +102,8 @@ def explain_failure(
         names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} others"]
     if arena.is_accepting(state):
         names.append("the end of the text")
-    return place_explanation(data, offset, tuple(names), _shared_pointer(network, terminals))
+    pointer = _shared_pointer(network, terminals) or _rules(arena, state, pointers or {})
+    return place_explanation(data, offset, tuple(names), pointer)
 
 
 def place_explanation(
@@ -144,6 +155,17 @@ def _shared_pointer(network: Network, terminals: list[int]) -> str | None:
     return "/".join(shared) if shared else None
 
 
+def _rules(arena: Arena, state: int, pointers: Mapping[str, str]) -> str | None:
+    """Return the rules of a grammar that are being read."""
+    found: dict[str, None] = {}
+    for rule in arena.rules_in_progress(state):
+        # Rules that were cut from others are named after these: "list (repeated)".
+        pointer = pointers.get(arena.network.rule_names[rule].partition(" (")[0], "#")
+        if not pointer.startswith("#"):
+            found[pointer] = None
+    return ", ".join(found) if 0 < len(found) <= _MOST_RULES else None
+
+
 def live_characters(arena: Arena, state: int) -> list[str]:
     """Return what may come next in ``state``: ranges of ASCII characters, and others in short."""
     live = arena.live_bytes(state)
@@ -161,8 +183,11 @@ def live_characters(arena: Arena, state: int) -> list[str]:
         start = end + 1
     if live[0x80:0xC0].any():
         names.append("the rest of a character")
-    if live[0xC0:].any():
+    has_special = bool(arena.network.special_tokens)
+    if live[0xC0 : FIRST_BYTE if has_special else 256].any():
         names.append("a character outside ASCII")
+    if has_special and live[FIRST_BYTE:].any():
+        names.append("a special token")
     return names
 
 

@@ -236,7 +236,8 @@ def _stream(planned: Plan) -> Iterator[PartialGeneration | Generation]:
     yield _result(row, compiled, planned.options)
 
 
-def _value(row: Row, compiled: CompiledSpec, text: str) -> Any:
+def _value(row: Row, compiled: CompiledSpec) -> Any:
+    text = compiled.with_names(bytes(row.text), row.token_ids).decode("utf-8", errors="surrogateescape")
     try:
         return compiled.spec.parse(text)
     except ValueError as error:
@@ -253,7 +254,7 @@ def _result(row: Row, compiled: CompiledSpec, options: LocalOptions) -> Generati
     text = row.text.decode("utf-8", errors="surrogateescape")
     is_weighted = options.score and options.jump_forward != "text"
     return Generation(
-        value=_value(row, compiled, text),
+        value=_value(row, compiled),
         text=text,
         token_ids=row.token_ids,
         log_probability=row.log_probability if options.score else None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from constrain.tokenizer_index import native
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.budget import MinTokens
 from constrain.tokenizer_index.rows import BitmaskRows
+from constrain.tokenizer_index.special_tokens import first_virtual_byte
 
 if TYPE_CHECKING:
     import torch
@@ -110,11 +112,15 @@ class Matcher:
         bool
             True where the budget took tokens away from the plain mask.
         """
+        if self._arena.holes:
+            self._write_out(everything=True)
         self.fill_next_token_bitmask(bitmask, index)
         if self._terminated:
             return False
         assert self._rows is not None
         address = self._rows.address(index)
+        if remaining >= 1 and self._compiled.named_eos and self.is_accepting():
+            return self._restrict_named_eos(address, index, remaining)
         if remaining < 1:
             row = self._rows.array[index]
             had_any = bool(row.any())
@@ -127,6 +133,16 @@ class Matcher:
                 lambda: self._compiled.budget(self._arena).restrict(self._state, address, remaining)
             )
 
+    def _restrict_named_eos(self, address: int, index: int, remaining: int) -> bool:
+        """Restrict a mask in which end tokens end the output, whatever else the spec takes them for."""
+        assert self._rows is not None
+        row = self._rows.array[index].view(np.uint32)
+        before = row.copy()
+        self._retry(lambda: self._compiled.budget(self._arena).restrict(self._state, address, remaining))
+        for token in self._compiled.named_eos:
+            row[token >> 5] |= np.uint32(1 << (token & 31))
+        return bool((before & ~row).any())
+
     # -------------------------------------------------------------------------------------- moves
 
     def accept_token(self, token_id: int) -> bool:
@@ -136,9 +152,7 @@ class Matcher:
             raise VocabularyError(f"token id {token} is not between 0 and {self._compiled.vocab_size - 1}.")
         if self._terminated:
             return False
-        if token in self._compiled.eos_token_ids:
-            if not self.is_accepting():
-                return False
+        if token in self._compiled.eos_token_ids and self.is_accepting():
             state = self._state
             self._terminated = True
         else:
@@ -153,6 +167,8 @@ class Matcher:
         self._states.append(self._state)
         self._history.append(token)
         self._state = state
+        if self._arena.holes:
+            self._write_out()
         return True
 
     def accept_string(self, text: str | bytes) -> bool:
@@ -165,6 +181,8 @@ class Matcher:
         data = _encoded(text)
         if data is None:
             return False
+        if self._arena.holes:
+            return self._accept_in_parts(data)
         state = self._retry(lambda: self._alive(self._arena.step_bytes(self._state, data)[0]))
         if state < 0:
             return False
@@ -172,6 +190,32 @@ class Matcher:
         self._history.append(data)
         self._state = state
         return True
+
+    def _accept_in_parts(self, data: bytes) -> bool:
+        """Do `accept_string` where parts of the spec may have to be written out on the way."""
+        n_before, rest = len(self._states), data
+        is_read = False
+        while not is_read:
+            _, n = self._retry(partial(self._step, rest))
+            is_read = n == len(rest)
+            arena = self._arena
+            state, _ = self._retry(partial(self._step, rest[:n]))
+            self._states.append(self._state)
+            self._history.append(rest[:n])
+            self._state = state
+            self._write_out()
+            if not is_read and self._arena is arena:
+                # Nothing was left out here: the text doesn't fit.
+                self.rollback(len(self._states) - n_before)
+                return False
+            rest = rest[n:]
+        del self._states[n_before + 1 :]
+        self._history[n_before:] = [data]
+        return True
+
+    def _step(self, data: bytes) -> tuple[int, int]:
+        """Return the state after ``data``, or -1, and how many bytes could be read."""
+        return self._arena.step_bytes(self._state, data)
 
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
         """Return how many of the tokens, from the first on, would be accepted; the state is unchanged."""
@@ -247,6 +291,12 @@ class Matcher:
         if self._terminated:
             return ""
         data, _ = self._retry(lambda: self._arena.forced_bytes(self._state, _MOST_FORCED))
+        end = first_virtual_byte(data) if self._arena.holes else -1
+        if end >= 0:
+            other = self.fork()
+            other.accept_string(data[:end])
+            if other._arena is not self._arena:
+                return data[:end].decode() + other.find_jump_forward_string()
         text = _whole_characters(data)
         if self._compiled.is_checked:
             # Tokens may be unable to go on behind a part of the text.
@@ -284,6 +334,8 @@ class Matcher:
         """
         if self._terminated:
             return MinTokens(0, is_exact=True)
+        if self._arena.holes:
+            self._write_out(everything=True)
         return self._retry(lambda: self._compiled.budget(self._arena).min_tokens(self._state))
 
     # ------------------------------------------------------------------------------------ renewal
@@ -294,6 +346,12 @@ class Matcher:
         if state < 0 or not compiled.is_checked or compiled.budget(self._arena).costs.is_alive(state):
             return state
         return -1
+
+    def _write_out(self, *, everything: bool = False) -> None:
+        """Go on where the parts of the spec that come next, or all, are written out."""
+        arena = self._compiled.written_out(self._arena, self._state, everything=everything)
+        if arena is not self._arena:
+            self._follow(lambda: arena)
 
     def _retry(self, action: Callable[[], T]) -> T:
         """Run ``action``; where the arena is full, move to a fresh one and run it again."""
@@ -308,15 +366,19 @@ class Matcher:
 
     def _move(self, full: ArenaFull) -> None:
         """Read the history again in an arena that has room."""
-        arena = self._compiled.renew(self._arena)
-        state = arena.start
+        self._follow(lambda: self._compiled.renew(self._arena), full)
+
+    def _follow(self, arena_of: Callable[[], Arena], full: ArenaFull | None = None) -> None:
+        """Read the history again in another arena."""
         states: list[int] = []
         try:
+            arena = arena_of()
+            state = arena.start
             for step in self._history:
                 states.append(state)
                 if isinstance(step, bytes):
                     state, _ = arena.step_bytes(state, step)
-                elif step not in self._compiled.eos_token_ids:
+                elif step not in self._compiled.eos_token_ids or not arena.is_accepting(state):
                     state = arena.advance(state, step)
         except ArenaFull as again:
             raise LimitExceededError(again.limit, again.value, "one output under this spec") from full

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.compiled import CompiledSpec
-from constrain.errors import SpecError
+from constrain.errors import SpecError, VocabularyError
 from constrain.tokenizer_index.mask import allocate_token_bitmask
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
@@ -17,10 +17,22 @@ _P_END = 0.25
 _TYPICAL_EXTRA = 24.0
 
 
-@lru_cache(maxsize=1)
-def byte_vocabulary() -> Vocabulary:
-    """Return the vocabulary whose tokens are the 256 bytes, ended by id 256."""
-    return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), None], eos_token_ids=[_END])
+@lru_cache(maxsize=8)
+def byte_vocabulary(names: tuple[str | int, ...] = ()) -> Vocabulary:
+    """Return the vocabulary whose tokens are the 256 bytes, ended by id 256, and some special tokens.
+
+    Raises
+    ------
+    VocabularyError
+        A special token is named by its id, which means nothing without a tokenizer.
+    """
+    tokens = [*(bytes([byte]) for byte in range(256)), None, *(None for _ in names)]
+    special = {}
+    for token_id, name in enumerate(names, _END + 1):
+        if not isinstance(name, str):
+            raise VocabularyError(f"token {name} is known by its id alone, so no sample can be written.")
+        special[name] = token_id
+    return Vocabulary.from_tokens(tokens, eos_token_ids=[_END], special_tokens=special)
 
 
 @lru_cache(maxsize=1)
@@ -44,7 +56,7 @@ def sample(compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int) -> 
     Parameters
     ----------
     compiled : CompiledSpec
-        Of the spec and `byte_vocabulary`.
+        Of the spec and `byte_vocabulary`. Special tokens are written as their names.
 
     Raises
     ------
@@ -62,16 +74,20 @@ def sample(compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int) -> 
     extra = min(max_bytes - least, int(rng.exponential(_TYPICAL_EXTRA)))
     remaining = least + extra + 1
     mask = allocate_token_bitmask(1, compiled.vocab_size)
-    weights = _weights()
+    weights = np.ones(compiled.vocab_size)
+    weights[:256] = _weights()
+    names = {token_id: name for name, token_id in compiled.vocabulary.special_tokens.items()}
     data = bytearray()
     while True:
         matcher.fill_budget_bitmask(mask, 0, remaining=remaining)
         bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
-        allowed = np.flatnonzero(bits[:256])
+        bits[compiled.vocab_size :] = 0
+        allowed = np.flatnonzero(bits)
+        allowed = allowed[allowed != _END]
         if bits[_END] and (not len(allowed) or rng.random() < _P_END):
             return data.decode("utf-8", errors="surrogateescape")
         likely = weights[allowed]
         byte = int(rng.choice(allowed, p=likely / likely.sum()))
         matcher.accept_token(byte)
-        data.append(byte)
+        data += bytes((byte,)) if byte < _END else names[byte].encode()
         remaining -= 1

@@ -48,9 +48,15 @@ class SpecError(ConstrainError, ValueError):
         self.line: int | None = None
         self.column: int | None = None
         if source is not None and offset is not None:
-            before = source[:offset]
-            self.line = before.count("\n") + 1
-            self.column = offset - (before.rfind("\n") + 1) + 1
+            self.place(source, offset)
+
+    def place(self, source: str, offset: int) -> None:
+        """Say where in a text the error is, if that was not known."""
+        before = source[:offset]
+        self.source = source
+        self.offset = offset
+        self.line = before.count("\n") + 1
+        self.column = offset - (before.rfind("\n") + 1) + 1
 
     def __str__(self) -> str:
         text = self.message

@@ -107,6 +107,23 @@ class Automaton:
     edges: tuple[tuple[int, int, int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """One special token of the vocabulary, never its spelling as text.
+
+    It counts as one character that no text holds, and that `CharacterClass` doesn't have. In a grammar with
+    special tokens, `ByteClass` and `Automaton` must not read the bytes F5 to FF, which stand for them.
+
+    Parameters
+    ----------
+    name : str or int
+        Its name in the vocabulary (``"<|eot_id|>"``), or its id. A token named like this is never read as text
+        by the grammar, even if the vocabulary has text for it.
+    """
+
+    name: str | int
+
+
 Pattern: TypeAlias = (
     Literal
     | CharacterClass
@@ -117,8 +134,11 @@ Pattern: TypeAlias = (
     | Intersection
     | Complement
     | Automaton
+    | SpecialToken
 )
 
+HOLE = SpecialToken("\0")
+"""A part of a grammar that is not written out: no token is it, but something may come there."""
 EMPTY_STRING = Literal(b"")
 EMPTY_LANGUAGE = Alternation(())
 ANY_CHARACTER = CharacterClass(((0, 0xD7FF), (0xE000, 0x10FFFF)))
@@ -143,6 +163,9 @@ class Terminal:
         where that provably changes nothing.
     pointer : str or None
         Place in the spec it comes from.
+    not_before : Ranges
+        Bytes of which none may follow the lexeme directly, as sorted, disjoint ranges: a keyword is none
+        before a letter. Only for greedy terminals whose pattern is not an intersection.
     """
 
     pattern: Pattern
@@ -150,6 +173,7 @@ class Terminal:
     priority: int = 0
     greedy: bool = False
     pointer: str | None = None
+    not_before: Ranges = ()
 
 
 # ------------------------------------------------------------------------------------ rules
@@ -224,30 +248,40 @@ class Ignored:
         Indices of the ignored terminals. They may also be referred to by rules.
     leading, trailing : bool
         May ignored text stand before the first and after the last lexeme?
-    consecutive : bool
-        May one ignored lexeme follow another directly? If not, the terminal's own length limit
-        bounds the blanks in a row.
+    most : int or None
+        So many ignored lexemes may follow one another directly; ``None``: any number. With a limit, the
+        terminals' own length limits bound the ignored text in a row.
     """
 
     terminals: tuple[int, ...] = ()
     leading: bool = False
     trailing: bool = False
-    consecutive: bool = False
+    most: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Indentation:
     """Indentation that counts, as in Python: lexemes without text where the blanks of lines change.
 
+    The newline's lexeme is as long as can be, and where one that ends in blanks matches, other terminals of its
+    priority don't count. Spaces, tabs and form feeds (back to column 0) after its last line feed are the
+    indentation of the line to come; where anything else comes after that line feed (a comment at the end of the
+    text) or there is none, the indentation stays. A line that is narrower than the block around it must be as
+    wide as a block further out; no line has more than 8,190 columns.
+
+    Rules must ask for what such texts can give, else the grammar is refused: a rule closes the indents that it
+    opens, and the brackets in the sequence that opens them; an indent stands directly behind a newline, and a
+    dedent behind a newline, another dedent, or what may end the text if a newline may stand there, too.
+
     Parameters
     ----------
     newline : int
-        Terminal whose lexeme ends a line; the blanks after its last line break are the indentation of
-        the line to come.
+        Terminal whose lexeme ends a line, such as ``(\\r?\\n[ \\t]*|#.*)+``: behind a line feed it must take any
+        number of blanks. One that goes on over further lines makes blank lines and lines of comments no lines.
     indent, dedent : int
-        Terminals that rules use and that have no text: one ``indent`` stands after a ``newline`` whose
-        indentation is wider than the line before, one ``dedent`` for each level that ends there and for
-        each level open at the end of the text.
+        Terminals that rules use and that have no text, whatever their patterns are: one ``indent`` stands after
+        a ``newline`` whose indentation is wider than the line before, one ``dedent`` for each level that ends
+        there and for each level open at the end of the text.
     brackets : tuple of (int, int)
         Terminals that open and close brackets. Between them ``newline`` is ignored.
     tab : int

@@ -6,6 +6,7 @@ Everything is over a tiny alphabet, so that unlike things collide often.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -176,10 +177,19 @@ def _expressions(n_terminals: int, rules: tuple[str, ...]) -> st.SearchStrategy[
 
 
 @st.composite
+def _held(draw: st.DrawFn, terminal: ir.Terminal) -> ir.Terminal:
+    """The terminal, or, where it may be, one that some bytes may not follow."""
+    if not terminal.greedy or isinstance(terminal.pattern, ir.Intersection):
+        return terminal
+    letter, blank = ((0x61, 0x61),), ((0x20, 0x20),)
+    return replace(terminal, not_before=draw(st.sampled_from([(), (), letter, ((0x61, 0x62),), blank])))
+
+
+@st.composite
 def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     """Small grammars: left recursion, nullable and unproductive rules, ambiguity, ignored text.
 
-    The language may be empty. Where ignored text may not repeat, no rule uses it, and no other
+    The language may be empty. Where ignored text is bounded, no rule uses it, and no other
     terminal begins like it: such grammars are refused. With ``greedy`` some terminals are greedy, so
     that a text the lexer can go on reading may have no completion.
     """
@@ -187,22 +197,27 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     ignored = ir.Ignored()
     has_blank = draw(st.booleans())
     if has_blank:
-        leading, trailing, consecutive = (draw(st.booleans()) for _ in range(3))
-        if not consecutive:
+        leading, trailing = draw(st.booleans()), draw(st.booleans())
+        most = draw(st.sampled_from([None, None, 1, 2, 3]))
+        if most is not None:
             languages = [p for p in languages if not patterns.is_prefix(p, b" ")] or [ir.Literal(b"a")]
-        ignored = ir.Ignored((len(languages),), leading, trailing, consecutive)
+        ignored = ir.Ignored((len(languages),), leading, trailing, most)
         languages.append(draw(st.sampled_from([ir.Literal(b" "), ir.Repeat(ir.Literal(b" "), 1, 3)])))
     terminals = tuple(
-        ir.Terminal(
-            language,
-            f"T{i}",
-            priority=draw(st.sampled_from([0, 0, 0, 1])),
-            greedy=greedy and draw(st.booleans()),
+        draw(
+            _held(
+                ir.Terminal(
+                    language,
+                    f"T{i}",
+                    priority=draw(st.sampled_from([0, 0, 0, 1])),
+                    greedy=greedy and draw(st.booleans()),
+                )
+            )
         )
         for i, language in enumerate(languages)
     )
     rules = _RULES[: draw(st.integers(1, len(_RULES)))]
-    bodies = _expressions(len(terminals) - (has_blank and not ignored.consecutive), rules)
+    bodies = _expressions(len(terminals) - (has_blank and ignored.most is not None), rules)
     grammar = ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
     try:
         build_network(grammar, Watch(Limits()))
@@ -211,6 +226,68 @@ def grammars(draw: st.DrawFn, *, greedy: bool = False) -> ir.Grammar:
     except (constrain.EmptyLanguageError, constrain.LimitExceededError):
         pass  # the tests look at these themselves
     return grammar
+
+
+_WORD = ir.ByteClass(((0x61, 0x62),))
+_BLANKS = ir.ByteClass(((0x20, 0x20), (0x0A, 0x0A)))
+_NOT_BREAK = ir.ByteClass(((0x20, 0x7E),))
+_LEXEMES: dict[str, ir.Pattern] = {
+    "name": ir.Repeat(_WORD, 1, None),
+    "letter": _WORD,
+    "keyword a": ir.Literal(b"a"),
+    "keyword ab": ir.Literal(b"ab"),
+    "names": ir.Alternation((ir.Literal(b"a"), ir.Literal(b"abb"))),
+    "pairs": ir.Repeat(ir.Literal(b"ab"), 1, None),
+    "two": ir.Repeat(_WORD, 2, 3),
+    "not ab": ir.Intersection((ir.Repeat(_WORD, 1, None), ir.Complement(ir.Literal(b"ab")))),
+    "only ab": ir.Intersection((ir.Repeat(_WORD, 1, 2), ir.Repeat(ir.Literal(b"ab"), 1, None))),
+    "dot": ir.Literal(b"."),
+    "dots": ir.Literal(b".."),
+    "number": ir.Repeat(ir.Literal(b"1"), 1, None),
+    "fraction": ir.Concatenation(
+        (ir.Repeat(ir.Literal(b"1"), 1, None), ir.Literal(b"."), ir.Repeat(ir.Literal(b"1"), 1, None))
+    ),
+    "text": ir.Concatenation(
+        (ir.Repeat(ir.Literal(b"a"), 0, 1), ir.Literal(b'"'), ir.Repeat(_WORD, 0, None), ir.Literal(b'"'))
+    ),
+    "semicolon": ir.Literal(b";"),
+    "break": ir.Concatenation((ir.Literal(b"\n"), ir.Repeat(ir.Literal(b" "), 0, None))),
+}
+_IGNORED: dict[str, ir.Pattern] = {
+    "blank": ir.Repeat(ir.Literal(b" "), 1, None),
+    "blanks": ir.Repeat(_BLANKS, 1, None),
+    "comment": ir.Concatenation((ir.Literal(b"#"), ir.Repeat(_NOT_BREAK, 0, None))),
+    "short comment": ir.Concatenation(
+        (ir.Literal(b"#"), ir.Repeat(ir.ByteClass(((0x61, 0x7E),)), 0, None), ir.Literal(b"#"))
+    ),
+    "name": ir.Repeat(_WORD, 1, None),
+}
+
+
+@st.composite
+def lexical_grammars(draw: st.DrawFn) -> ir.Grammar:
+    """Grammars whose lexemes overlap, fuse and hide one another: names, keywords, numbers, comments."""
+    names = draw(st.lists(st.sampled_from(sorted(_LEXEMES)), min_size=1, max_size=4, unique=True))
+    blanks = draw(st.lists(st.sampled_from(sorted(_IGNORED)), max_size=2, unique=True))
+    terminals = tuple(
+        draw(
+            _held(
+                ir.Terminal(
+                    {**_IGNORED, **_LEXEMES}[name],
+                    name,
+                    priority=draw(st.sampled_from([0, 0, 1])),
+                    greedy=draw(st.sampled_from([True, True, True, False])),
+                )
+            )
+        )
+        for name in (*names, *blanks)
+    )
+    leading, trailing = draw(st.booleans()), draw(st.booleans())
+    most = draw(st.sampled_from([None, None, 0, 1, 2]))
+    ignored = ir.Ignored(tuple(range(len(names), len(terminals))), leading, trailing, most)
+    rules = _RULES[: draw(st.integers(1, 3))]
+    bodies = _expressions(len(terminals) if draw(st.booleans()) else len(names), rules)
+    return ir.Grammar(terminals, {rule: draw(bodies) for rule in rules}, "start", ignored)
 
 
 # ------------------------------------------------------------------------------------ vocabularies

@@ -17,6 +17,7 @@ MAY_IMPORT = {
         "constrain.grammars.errors",
         "constrain.grammars.ir",
         "constrain.grammars.limits",
+        "constrain.grammars.recursion",
         "constrain.grammars.source",
         "constrain.tokenizer_index",
     ),

@@ -25,15 +25,17 @@ from constrain.grammars.limits import Limits
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import native
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.special_tokens import first_virtual_byte
 from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 
 # Work units (about a microsecond each) between two looks at the clock.
 _ALLOWANCE = 100_000
 _MOST_ALLOWANCE = 32 * _ALLOWANCE
 _NOTHING = np.zeros((0, 1), np.int64)
+_NO_TERMINAL = 1 << 40
 _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
-_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
+_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
 _MEMOS = {
     k.STEP: 3,
     k.TSTEP: 2,
@@ -51,7 +53,7 @@ _INT32 = frozenset(
         k.L_ATTR,
         k.A_ATTR,
         k.P_ATTR,
-        k.TP_LEX,
+        k.Q_LEX,
         k.D_ROW,
         k.D_ATTR,
         k.TOKENS,
@@ -80,7 +82,7 @@ _FIRST: dict[int, int] = {
     k.P_OFF: 64,
     k.P_POOL: 256,
     k.P_HASH: 128,
-    k.P_ATTR: 256,
+    k.P_ATTR: 64 * k.P_STRIDE,
     k.TP_OFF: 64,
     k.TP_POOL: 128,
     k.TP_HASH: 128,
@@ -88,7 +90,13 @@ _FIRST: dict[int, int] = {
     k.PX_POOL: 256,
     k.PT_OFF: 64,
     k.PT_POOL: 512,
-    k.TP_LEX: 256,
+    k.Q_OFF: 64,
+    k.Q_POOL: 128,
+    k.Q_HASH: 128,
+    k.Q_LEX: 64,
+    k.C_OFF: 16,
+    k.C_POOL: 32,
+    k.C_HASH: 32,
     k.STEP: 3 * 256,
     k.TO_POOL: 128,
     k.TSTEP: 2 * 128,
@@ -147,6 +155,14 @@ _NETWORK = (
     (k.RULE_START, "rule_start"),
     (k.IGNORED, "ignored"),
     (k.IGNORED_LIST, "ignored_terminals"),
+    (k.BARRED_ROW, "blocked_row"),
+    (k.BARRED, "blocked"),
+)
+_LINES = (
+    (k.S_NEWLINE, "newline"),
+    (k.S_INDENT, "indent"),
+    (k.S_DEDENT, "dedent"),
+    (k.S_INNER_NEWLINE, "inner_newline"),
 )
 _MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
 
@@ -195,13 +211,11 @@ class ArenaOptions:
     use_canon: bool = True
 
 
-class ArenaFull(Exception):
-    """The arena reached its limit of bytes or states; a new one must be started."""
+class ArenaFull(LimitExceededError):
+    """The arena reached its limit of bytes or states; where there is more to do, a new one is started."""
 
     def __init__(self, limit: str, value: float) -> None:
-        super().__init__(limit, value)
-        self.limit = limit
-        self.value = value
+        super().__init__(limit, value, "the tables of one spec")
 
 
 class EmptyTerminals(Exception):
@@ -327,6 +341,10 @@ class Arena:
         self.n_bytes = 0
         self.budget: Any = None
         """The costs of this arena's states, if somebody made them."""
+        self.holes: dict[int, str] = {}
+        """Terminals that stand for parts of the grammar that are not written out yet (`constrain.lazy_tools`)."""
+        self.holes_at: dict[int, tuple[str, ...]] = {}
+        """The holes at each state that was asked for."""
         self.lock = threading.Lock()
         self._shared = _shared_of(index)
         self._scratch: _Scratch | None = None
@@ -438,6 +456,16 @@ class Arena:
             (k.HAS_FOLLOW, (_has_follow(network),)),
             *((table, (getattr(network, name),)) for table, name in _NETWORK),
         ]
+        lines = network.lines
+        header[k.S_INDENT] = header[k.S_DEDENT] = -1
+        if lines is not None:
+            pieces += [(k.LINE_FLAGS, (lines.flags,)), (k.RULE_INSIDE, (lines.is_inside,))]
+            header[k.S_TAB], header[k.S_SPANNING] = lines.tab, lines.is_spanning
+        for scalar, name in _LINES:
+            header[scalar] = -1 if lines is None else getattr(lines, name)
+        # One more terminal stands for the ends of conjunctions' literals.
+        header[k.S_LINE] = _NO_TERMINAL if lines is None else network.n_terminals + 1
+        header[k.S_AFTER_NEWLINE : k.S_AFTER_DEDENT + 1] = -1
         flat = [array for _, arrays in pieces for array in arrays]
         self._network_buffer = np.concatenate(flat, dtype=np.int32)
         place = _address(self._network_buffer)
@@ -453,7 +481,9 @@ class Arena:
         header[k.S_TERMINALS] = network.n_terminals
         header[k.S_LEADING] = network.ignored_leading
         header[k.S_TRAILING] = network.ignored_trailing
-        header[k.S_CONSECUTIVE] = network.ignored_consecutive
+        most = network.ignored_most
+        header[k.S_IGNORED_MOST] = 1 if most is None else most
+        header[k.S_IGNORED_STEP] = most is not None
         header[k.S_START_NULLABLE] = network.start_nullable
 
     def _put_tables(self) -> None:
@@ -505,6 +535,8 @@ class Arena:
                 raise EmptyTerminals(empty)
             starts = np.array(values, np.int64)
             offsets = np.array(new_offsets, np.int32)
+        if network.lines is not None:
+            starts, offsets = _with_lines(network.lines.newline, starts, offsets)
         self._set(k.START_POOL, starts if starts.size else np.zeros(1, np.int64))
         self._set(k.START_OFF, np.ascontiguousarray(offsets, np.int32))
 
@@ -668,6 +700,12 @@ class Arena:
 
     def step_bytes(self, state: int, data: bytes) -> tuple[int, int]:
         """Return (state after ``data`` or -1, number of bytes that could be read)."""
+        if self.network.special_tokens:
+            # Their spelling is not text.
+            end = first_virtual_byte(data)
+            if end >= 0:
+                _, n = self.step_bytes(state, data[:end])
+                return -1, n
         if not data:
             return state, 0
         buffer = np.frombuffer(data, np.uint8)
@@ -740,6 +778,22 @@ class Arena:
                         found.add(int(network.position_terminal[x]))
             return sorted(found)
 
+    def rules_in_progress(self, state: int) -> list[int]:
+        """Return the rules that have begun in ``state`` and may go on with a terminal in progress, in order."""
+        network = self.network
+        live = set(self.live_terminals(state))
+        found: set[int] = set()
+        with self.lock:
+            off, pool = self._array(k.P_OFF), self._array(k.P_POOL)
+            for p, _ in self.configurations(state):
+                for item in pool[int(off[p]) : int(off[p + 1])]:
+                    dot = int(item) >> 32
+                    first, last = network.terminal_offsets[dot], network.terminal_offsets[dot + 1]
+                    called = network.rule_offsets[dot + 1] > network.rule_offsets[dot]
+                    if called or not live.isdisjoint(network.terminal_symbol[first:last].tolist()):
+                        found.add(int(network.rule_of[dot]))
+        return sorted(found)
+
     def statistics(self) -> dict[str, int]:
         """Return how many states of each kind exist, and bytes in use."""
         header = self._header
@@ -755,6 +809,19 @@ class Arena:
         }
 
 
+def _with_lines(
+    newline: int, starts: NDArray[np.int64], offsets: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Let the newline's first position ask for what any newline may be: of no width, wider, or the same."""
+    first, last = offsets[newline], offsets[newline + 1]
+    if first == last:
+        return starts, offsets
+    asked = [starts[first] | mode << (32 + k.MODE_SHIFT) for mode in (k.EXACT, k.WIDER, k.SAME)]
+    moved = offsets.copy()
+    moved[newline + 1 :] += len(asked) - 1
+    return np.concatenate((starts[:first], asked, starts[last:])).astype(np.int64), moved
+
+
 def _power(n: int) -> int:
     """Smallest power of two that is at least ``n``."""
     return 1 << max(0, n - 1).bit_length()
@@ -764,7 +831,7 @@ def _has_follow(network: Network) -> NDArray[np.int32]:
     """1 for terminals after which another lexeme may come; a cheap upper estimate on large networks."""
     n = network.n_terminals
     answer = np.ones(n + 1, np.int32)
-    if len(network.terminal_symbol) > 16 or network.ignored_trailing:
+    if len(network.terminal_symbol) > 16 or network.ignored_trailing or network.lines is not None:
         return answer
     targets = network.terminal_target.tolist()
     term_off, rule_off = network.terminal_offsets.tolist(), network.rule_offsets.tolist()

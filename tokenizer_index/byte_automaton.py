@@ -25,6 +25,7 @@ from constrain.grammars.ir import (
     Literal,
     Pattern,
     Repeat,
+    SpecialToken,
 )
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.boolean import conjunction, flatten_conjunction
@@ -36,6 +37,7 @@ from constrain.tokenizer_index.fragment import (
     literal_fragment,
 )
 from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
+from constrain.tokenizer_index.special_tokens import spelling
 from constrain.tokenizer_index.utf8 import encode_ranges
 from constrain.tokenizer_index.word_list import word_list_fragment, words_of
 
@@ -90,6 +92,8 @@ class _Reader:
         draft = self.draft
         if isinstance(pattern, Literal):
             self._chain(pattern.data, source, target, hub)
+        elif isinstance(pattern, SpecialToken):
+            self._chain(spelling(pattern.name), source, target, hub)
         elif isinstance(pattern, CharacterClass):
             self._characters(pattern, source, target, hub)
         elif isinstance(pattern, Concatenation):

@@ -24,6 +24,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from constrain.grammars.ir import Ranges
 from constrain.grammars.limits import Watch
 
 KEEP, INC = -1, -2
@@ -362,6 +363,42 @@ def _flatten(
         first=byte_set(edges[0]),
         after=after,
         inner=inner,
+    )
+
+
+@lru_cache(maxsize=4096)
+def walled(fragment: Fragment, ranges: Ranges) -> Fragment:
+    """Return ``fragment`` with a wall: a last position, of distance -1, to which ``ranges`` lead from all ends.
+
+    No match goes on there, but a greedy lexeme doesn't end before a byte that leads there.
+    """
+    wall = fragment.n_positions
+    rows = array("i", fragment.positions)
+    edges = array("i", fragment.edges)
+    all_rows, all_edges = array("i"), array("i")
+    at = 0
+    for i in range(0, len(rows), N_POSITION_COLUMNS):
+        row = rows[i : i + N_POSITION_COLUMNS]
+        n = row[0] * N_EDGE_COLUMNS
+        all_edges += edges[at : at + n]
+        at += n
+        if row[1]:
+            guard = LEAVE if row[2] else ALWAYS
+            for low, high in ranges:
+                all_edges.extend((low, high, wall, guard, 0))
+            row[0] += len(ranges)
+        all_rows += row
+    all_rows.extend((0, 0, 0, 0, -1, -1))
+    stopped = 0
+    for low, high in ranges:
+        stopped |= (2 << high) - (1 << low)
+    return fragment._replace(
+        n_positions=wall + 1,
+        n_edges=len(all_edges) // N_EDGE_COLUMNS,
+        positions=all_rows.tobytes(),
+        edges=all_edges.tobytes(),
+        after=fragment.after | stopped,
+        inner=fragment.inner | stopped,
     )
 
 

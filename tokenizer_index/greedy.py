@@ -10,7 +10,7 @@ Sets of bytes are the bits of integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 
 from constrain.grammars.limits import Watch
@@ -23,7 +23,7 @@ def provably_greedy(
     after: Sequence[int],
     inner: Sequence[int],
     ignored: Sequence[int],
-    consecutive: bool,
+    most_ignored: int | None,
     watch: Watch,
 ) -> list[bool]:
     """Return which terminals may be greedy for free.
@@ -36,8 +36,8 @@ def provably_greedy(
         Supersets are fine. Only terminals that can be continued are looked at.
     ignored : sequence of int
         Ignored terminals.
-    consecutive : bool
-        May ignored lexemes follow each other?
+    most_ignored : int or None
+        Ignored lexemes in a row; None: any number.
     """
     proven = [False] * len(first)
     candidates = [t for t, continued in enumerate(after) if continued]
@@ -52,7 +52,7 @@ def provably_greedy(
         t: [other for begin, members in groups.items() if begin & first[t] for other in members if other != t]
         for t in candidates
     }
-    follow = _Follow(rules, first, ignored, consecutive, watch).of({*beside, *chain(*beside.values())})
+    follow = _Follow(rules, first, ignored, most_ignored != 1, watch).of({*beside, *chain(*beside.values())})
     for t, others in beside.items():
         continued, follows = after[t], follow[t]
         for other in others:
@@ -60,6 +60,24 @@ def provably_greedy(
             follows |= follow[other]
         proven[t] = not continued & follows
     return proven
+
+
+def following_terminals(
+    rules: Rules, n_terminals: int, marks: Collection[int], watch: Watch
+) -> tuple[dict[int, int], int]:
+    """Return for each terminal the bits of the terminals that may come right after it, and those that come first.
+
+    Terminals in ``marks`` have no text: what may follow one of them may follow any that it may follow.
+    """
+    bits = [1 << t for t in range(n_terminals)]
+    finder = _Follow(rules, bits, (), False, watch)
+    follow = finder.of(set(rules.terminal_symbol))
+    behind = 0
+    for mark in marks:
+        behind |= follow.get(mark, 0)
+    marked = sum(1 << mark for mark in marks)
+    follow = {t: found | behind if found & marked else found for t, found in follow.items()}
+    return follow, finder.first_of_all()
 
 
 class _Follow:
@@ -95,6 +113,10 @@ class _Follow:
                     follow[t] |= self._after_rule(rules.rule_of[target])
         self._watch.step("greedy terminals", len(rules.terminal_symbol))
         return follow
+
+    def first_of_all(self) -> int:
+        """Return what a text may begin with."""
+        return self._at(self._rules.rule_start[0])
 
     def _at(self, dot: int) -> int:
         """Return what may come at a dotted state, short of what follows the end of its rule."""

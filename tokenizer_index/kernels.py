@@ -47,7 +47,10 @@ from constrain.tokenizer_index.layout import (
     AFTER_RULE,
     AFTER_TERMINAL,
     ALL_CHARACTERS,
+    BARRED,
+    BARRED_ROW,
     BEAM,
+    BLOCKED,
     BUCKET_MAX,
     BUF_ACCEPT,
     BUF_CHARS,
@@ -65,6 +68,8 @@ from constrain.tokenizer_index.layout import (
     BUF_STACK,
     BUF_STATES,
     BUF_WALK,
+    C_OFF,
+    C_POOL,
     CAPACITY,
     CLASS_BYTE,
     CLASS_OF,
@@ -100,6 +105,7 @@ from constrain.tokenizer_index.layout import (
     EL_POOL,
     ENTRY,
     EOS,
+    EXACT,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     GAP,
@@ -110,6 +116,7 @@ from constrain.tokenizer_index.layout import (
     HUGE,
     IGNORED,
     IGNORED_LIST,
+    IGNORED_OPEN,
     INFINITE,
     INNER_NODES,
     INNER_OFF,
@@ -117,6 +124,7 @@ from constrain.tokenizer_index.layout import (
     IS_CHECKED,
     IS_FINAL,
     IS_HUB,
+    IS_LINE,
     L_ACC,
     L_ATTR,
     L_CANON,
@@ -135,11 +143,15 @@ from constrain.tokenizer_index.layout import (
     LIMIT,
     LIMIT_LEXER_STATES,
     LIMIT_LIVENESS,
+    LINE_BLANK,
+    LINE_FLAGS,
+    LINE_ZERO,
     LOW32,
     LOW40,
     MASK_OWNER,
     MASKS,
     MAY_END,
+    MODE_SHIFT,
     N_TABLES,
     NEAR,
     NODE_TOKEN,
@@ -166,10 +178,17 @@ from constrain.tokenizer_index.layout import (
     OPEN_SLOTS,
     P_ACCEPTING,
     P_ATTR,
+    P_BASE,
+    P_CONTEXT,
+    P_FLAGS,
     P_HASH,
-    P_NO_IGNORED,
+    P_IGNORED,
+    P_LINE,
     P_OFF,
     P_POOL,
+    P_SITUATION,
+    P_STRIDE,
+    P_TEMPLATE,
     PARENT,
     PATH,
     PATIENCE,
@@ -179,8 +198,12 @@ from constrain.tokenizer_index.layout import (
     PT_POOL,
     PX_OFF,
     PX_POOL,
+    Q_LEX,
+    Q_OFF,
+    RESET,
     RESULT,
     RULE_COST,
+    RULE_INSIDE,
     RULE_MARK,
     RULE_OF,
     RULE_OFF,
@@ -190,36 +213,48 @@ from constrain.tokenizer_index.layout import (
     RUN_KEY,
     RUN_SPAN,
     RUNS,
+    S_AFTER_DEDENT,
+    S_AFTER_INDENT,
+    S_AFTER_NEWLINE,
     S_BEST,
     S_BEST_NODE,
     S_BEST_TOKEN,
+    S_BLOCKED,
     S_CLASSES,
-    S_CONSECUTIVE,
+    S_DEDENT,
     S_FAR,
     S_FLOOR,
     S_FRESH,
     S_GROW_NEED,
     S_GROW_TABLE,
+    S_IGNORED_MOST,
+    S_IGNORED_STEP,
+    S_INDENT,
+    S_INNER_NEWLINE,
     S_IS_PROVEN,
     S_LAYERS,
     S_LEADING,
     S_LEXER_STATES,
     S_LIMIT,
+    S_LINE,
     S_LIVENESS,
     S_LONGEST,
     S_MARK,
     S_MASK_HAND,
     S_MASK_SLOTS,
+    S_NEWLINE,
     S_POSITIONS,
     S_PREFIX,
     S_REACHED,
     S_RULES_DONE,
     S_SCRATCH,
+    S_SPANNING,
     S_SPARSE,
     S_SPLIT_SIZE,
     S_STAMP,
     S_START_NULLABLE,
     S_STUCK,
+    S_TAB,
     S_TERMINALS,
     S_TRAILING,
     S_TRIES,
@@ -232,6 +267,8 @@ from constrain.tokenizer_index.layout import (
     S_WORDS,
     S_WORK,
     S_WORK_LIMIT,
+    SAME,
+    SAME_END,
     SEARCH,
     SEEN,
     SLICE_ACCEPT,
@@ -244,6 +281,8 @@ from constrain.tokenizer_index.layout import (
     STEP,
     T_OFF,
     T_POOL,
+    TAIL,
+    TARGET_SHIFT,
     TERM_COST,
     TERM_MARK,
     TERM_OFF,
@@ -254,8 +293,9 @@ from constrain.tokenizer_index.layout import (
     TOKEN_DATA,
     TOKEN_OFF,
     TOKENS,
-    TP_LEX,
+    TOO_WIDE,
     TP_OFF,
+    TP_POOL,
     TRIE_BASE,
     TRIE_SIZE,
     TSTEP,
@@ -267,6 +307,8 @@ from constrain.tokenizer_index.layout import (
     VALUE_COST,
     VALUE_KEY,
     VISIT,
+    WIDE_LINE,
+    WIDER,
     X_EXITS,
     X_MARK,
     X_MERGE,
@@ -661,9 +703,33 @@ def _accepted_terminal(h, value):
                 return -1
         return _get64(pool, o)
     t = _get32(_view(h, ACCEPT), x)
-    if t >= 0 and _get32(_view(h, IS_HUB), x) != 0 and (value >> 32) < _get32(_view(h, COUNT_MIN), x):
-        return -1
+    if t >= 0:
+        kind = _get32(_view(h, IS_HUB), x)
+        if kind == IS_LINE:
+            return _accepted_line(h, value)
+        if kind != 0 and (value >> 32) < _get32(_view(h, COUNT_MIN), x):
+            return -1
     return t
+
+
+@_kernel
+def _accepted_line(h, value):
+    """Return the terminal that a lexer value of a newline accepts at an accepting position, or -1."""
+    k = value >> 32
+    mode = k >> MODE_SHIFT
+    target = (k >> TARGET_SHIFT) & TOO_WIDE
+    width = k & TOO_WIDE
+    if _get32(_view(h, LINE_FLAGS), value & LOW32) & TAIL == 0:
+        return _header(h, S_LINE) + TOO_WIDE if mode == SAME else -1
+    if (mode == EXACT and width == target) or (mode == WIDER and target < width < TOO_WIDE):
+        return _header(h, S_LINE) + width
+    return -1
+
+
+@_kernel
+def _named_terminal(h, t):
+    """Return the terminal of the grammar that ``t`` is: the newline for all widths of its lines."""
+    return t if t < _header(h, S_LINE) else _header(h, S_NEWLINE)
 
 
 @_kernel
@@ -690,7 +756,10 @@ def _accept_set(h, table, n):
     for i in range(n):
         t = _accepted_terminal(h, _get64(buf, i))
         if t >= 0:
-            q = _get32(priority, t)
+            # The network gives a newline two more than its own priority, but not if nothing is measured.
+            q = _get32(priority, _named_terminal(h, t))
+            if t == _header(h, S_LINE) + TOO_WIDE:
+                q -= 2
             if q > best:
                 best = q
                 m = 0
@@ -711,7 +780,7 @@ def _accept_set(h, table, n):
         follow = _view(h, HAS_FOLLOW)
         f = 0
         for i in range(m):
-            f |= _get32(follow, _get64(out, i))
+            f |= _get32(follow, _named_terminal(h, _get64(out, i)))
         _put32(_view(h, A_ATTR), 2 * a, f)
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
     return a
@@ -749,7 +818,7 @@ def _lexer_intern(h, table, n):
         off = _view(h, A_OFF)
         pool = _view(h, A_POOL)
         for k in range(_get64(off, a), _get64(off, a + 1)):
-            g |= _get32(greedy, _get64(pool, k))
+            g |= _get32(greedy, _named_terminal(h, _get64(pool, k)))
     pure = -2
     flags = 0
     positions = _header(h, S_POSITIONS)
@@ -775,6 +844,30 @@ def _lexer_intern(h, table, n):
     _put32(attr, o + L_CHARS_OFF, 0)
     _put32(attr, o + L_FLAGS, flags)
     return l
+
+
+@_far
+def _line_count(h, k, y, action):
+    """Return what takes the place of count ``k`` of a newline at position ``y``; -1 where it can't end as asked."""
+    mode = k >> MODE_SHIFT
+    target = (k >> TARGET_SHIFT) & TOO_WIDE
+    width = k & TOO_WIDE
+    flags = _get32(_view(h, LINE_FLAGS), y)
+    if mode == SAME:
+        return k if flags & SAME_END else -1
+    if flags & TAIL == 0 or action == LINE_ZERO:
+        width = 0
+    elif action == LINE_BLANK:
+        width = min(width + 1, TOO_WIDE)
+    else:
+        tab = _header(h, S_TAB)
+        width = min((width // tab + 1) * tab, TOO_WIDE)
+    if flags & TAIL == 0 or width == TOO_WIDE or (mode == EXACT and width > target):
+        if flags & RESET == 0:
+            return -1
+        if flags & TAIL:
+            width = TOO_WIDE
+    return (mode << MODE_SHIFT) | (target << TARGET_SHIFT) | width
 
 
 @_kernel
@@ -808,6 +901,10 @@ def _gather(h, value, c, table, n, low, high):
         elif guard == 2 and k < _get32(_view(h, COUNT_MIN), x):
             continue
         y = _get32(_view(h, EDGE_TARGET), e)
+        if _get32(_view(h, DISTANCE), y) < 0:
+            # A wall: nothing goes on there, but a lexeme doesn't end here either.
+            _set_header(h, S_BLOCKED, 1)
+            continue
         action = _get32(_view(h, EDGE_ACTION), e)
         count = k
         if action == -2:
@@ -817,6 +914,11 @@ def _gather(h, value, c, table, n, low, high):
                 count = least
         elif action >= 0:
             count = action
+        elif action < -2:
+            count = _line_count(h, k, y, action)
+            if count < 0:
+                _set_header(h, S_BLOCKED, 1)
+                continue
         r = _room(h, table, n + 1)
         if r < 0:
             return r, low, high
@@ -841,11 +943,12 @@ def _fill_plain(h, l, c):
     low = 0
     high = _header(h, S_CLASSES) - 1
     n = 0
+    _set_header(h, S_BLOCKED, 0)
     for i in range(_get64(off, l), _get64(off, l + 1)):
         n, low, high = _gather(h, _get64(pool, i), c, BUF_PLAIN, n, low, high)
         if n < 0:
             return n
-    r = DEAD
+    r = BLOCKED if _header(h, S_BLOCKED) else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_PLAIN, n)
         if r <= GROW:
@@ -1026,13 +1129,16 @@ def _fill(h, l, c):
     low = 0
     high = _header(h, S_CLASSES) - 1
     n = 0
+    is_blocked = 0
     for i in range(_get64(off, l), _get64(off, l + 1)):
         v = _get64(pool, i)
         x = v & LOW32
         if x < positions:
+            _set_header(h, S_BLOCKED, 0)
             n, low, high = _gather(h, v, c, BUF_LEXER, n, low, high)
             if n < 0:
                 return n
+            is_blocked |= _header(h, S_BLOCKED)
             continue
         f, low, high = _element_step(h, x - positions, c, low, high)
         if f <= GROW:
@@ -1048,7 +1154,7 @@ def _fill(h, l, c):
                 return r
             _put64(buf, n, positions + f)
             n += 1
-    r = DEAD
+    r = BLOCKED if is_blocked else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
@@ -1077,7 +1183,7 @@ def _canonical_count(h, v):
     if most < 0 or most - k > longest:
         if least - k > longest:
             return x
-        if k > least:
+        if k > least and most >= 0:
             return (least << 32) | x
     return v
 
@@ -1185,9 +1291,7 @@ def _template(h, n):
     """Return the template of the sorted, distinct dotted states in ``BUF_KERNEL[:n]``."""
     buf = _view(h, BUF_KERNEL)
     count = _header(h, USED + TP_OFF)
-    r = _room(h, TP_LEX, 4 * count + 4)
-    if r == 0:
-        r = _room(h, PX_OFF, count + 2)
+    r = _room(h, PX_OFF, count + 2)
     if r == 0:
         r = _room(h, PT_OFF, count + 2)
     if r < 0:
@@ -1248,9 +1352,6 @@ def _template(h, n):
     _put64(_view(h, PT_OFF), t + 1, y)
     _set_header(h, USED + PX_POOL, x)
     _set_header(h, USED + PT_POOL, y)
-    lex = _view(h, TP_LEX)
-    for k in range(4):
-        _put32(lex, 4 * t + k, UNFILLED)
     return t
 
 
@@ -1278,12 +1379,35 @@ def _intern_find(h, t, buf, n):
         x = (x + 1) & mask
 
 
+@_kernel
+def _situation(h, template, flags, l):
+    """Return the situation of a template and flags: all that the next lexeme depends on.
+
+    ``l`` is the start lexer state where it depends on more (DEAD: there is none), else UNFILLED.
+    """
+    count = _header(h, USED + Q_OFF)
+    r = _room(h, BUF_KERNEL, 3)
+    if r == 0:
+        r = _room(h, Q_LEX, count + 1)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_KERNEL)
+    _put64(buf, 0, template)
+    _put64(buf, 1, flags)
+    _put64(buf, 2, l)
+    q = _intern(h, Q_OFF, buf, 3)
+    if q == count:
+        _put32(_view(h, Q_LEX), q, l)
+    return q
+
+
 @_far
-def _parser_intern(h, n, flags, base):
+def _parser_intern(h, n, flags, base, context):
     """Return the parser state of the items ``BUF_KERNEL[:n]``; DEAD if it has no items and doesn't accept.
 
     ``base`` is the state whose id stands as origin of what this state predicts, or -1 for itself.
     """
+    mark = -1 - ((context << 32) | flags)
     if n == 0 and flags & P_ACCEPTING == 0:
         return DEAD
     n = _sort_unique(h, BUF_KERNEL, n)
@@ -1292,11 +1416,11 @@ def _parser_intern(h, n, flags, base):
     r = _room(h, BUF_KERNEL, n + 1)
     count = _header(h, USED + P_OFF)
     if r == 0:
-        r = _room(h, P_ATTR, 4 * count + 4)
+        r = _room(h, P_ATTR, P_STRIDE * (count + 1))
     if r < 0:
         return r
     buf = _view(h, BUF_KERNEL)
-    _put64(buf, n, -1 - flags)
+    _put64(buf, n, mark)
     p = _intern_find(h, P_OFF, buf, n + 1)
     if p >= 0:
         return p
@@ -1319,16 +1443,27 @@ def _parser_intern(h, n, flags, base):
         if m == 0 or _get64(buf, m - 1) != d:
             _put64(buf, m, d)
             m += 1
-    _put64(keep, n, -1 - flags)
+    _put64(keep, n, mark)
     t = _template(h, m)
     if t < 0:
         return t
+    is_line = 0
+    if _header(h, S_NEWLINE) >= 0 and _is_inside(h, t) == 0:
+        is_line = _allows(h, t, _header(h, S_NEWLINE)) | _allows(h, t, _header(h, S_DEDENT))
+    q = UNFILLED
+    if is_line == 0:
+        q = _situation(h, t, flags, UNFILLED)
+        if q < 0:
+            return q
     p = _intern(h, P_OFF, keep, n + 1)
     attr = _view(h, P_ATTR)
-    _put32(attr, 4 * p, t)
-    _put32(attr, 4 * p + 1, flags)
-    _put32(attr, 4 * p + 2, p if base < 0 else base)
-    _put32(attr, 4 * p + 3, 0)
+    o = P_STRIDE * p
+    _put32(attr, o + P_TEMPLATE, t)
+    _put32(attr, o + P_FLAGS, flags)
+    _put32(attr, o + P_BASE, p if base < 0 else base)
+    _put32(attr, o + P_SITUATION, q)
+    _put32(attr, o + P_CONTEXT, context)
+    _put32(attr, o + P_LINE, is_line)
     return p
 
 
@@ -1358,8 +1493,8 @@ def _add_item(h, n, item):
 
 
 @_far
-def _parser_step(h, p, a):
-    """Advance parser state ``p`` over the accept set ``a``.
+def _parser_step(h, p, a, context):
+    """Advance parser state ``p`` over the accept set ``a`` into ``context``.
 
     The origins that completions reached, other than the state itself, are left in TO_POOL behind its used
     part; S_REACHED says how many.
@@ -1370,23 +1505,25 @@ def _parser_step(h, p, a):
     pool = _view(h, P_POOL)
     attr = _view(h, P_ATTR)
     ignored = _view(h, IGNORED)
-    base = _get32(attr, 4 * p + 2)
-    flags = _get32(attr, 4 * p + 1)
+    base = _get32(attr, P_STRIDE * p + P_BASE)
+    flags = _get32(attr, P_STRIDE * p + P_FLAGS)
     r = _work(h, 2)
     if r < 0:
         return r
     _set_header(h, S_REACHED, 0)
     first = _get64(a_off, a)
     last = _get64(a_off, a + 1)
+    n_ignored = flags >> P_IGNORED
     may_ignore = False
     for k in range(first, last):
-        if _get32(ignored, _get64(a_pool, k)) != 0 and flags & P_NO_IGNORED == 0:
+        t = _named_terminal(h, _get64(a_pool, k))
+        if _get32(ignored, t) != 0 and n_ignored < _header(h, S_IGNORED_MOST):
             may_ignore = True
     start = _get64(off, p)
     n_kernel = _get64(off, p + 1) - start - 1
     items = _view(h, BUF_ITEMS)
     n = 0
-    template = _get32(attr, 4 * p)
+    template = _get32(attr, P_STRIDE * p + P_TEMPLATE)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
     term_target = _view(h, TERM_TARGET)
@@ -1400,7 +1537,7 @@ def _parser_step(h, p, a):
     px = _view(h, PX_POOL)
     px_off = _view(h, PX_OFF)
     for k in range(first, last):
-        t = _get64(a_pool, k)
+        t = _named_terminal(h, _get64(a_pool, k))
         for i in range(n_kernel):
             v = _get64(pool, start + i)
             d = v >> 32
@@ -1423,9 +1560,7 @@ def _parser_step(h, p, a):
         if not may_ignore:
             return DEAD
         # The same items; only what may be ignored next, and whether the text may end, can change.
-        f = accepting
-        if _header(h, S_CONSECUTIVE) == 0:
-            f |= P_NO_IGNORED
+        f = accepting | ((n_ignored + _header(h, S_IGNORED_STEP)) << P_IGNORED)
         if f == flags:
             return p
         r = _room(h, BUF_KERNEL, n_kernel + 1)
@@ -1434,7 +1569,7 @@ def _parser_step(h, p, a):
         kernel = _view(h, BUF_KERNEL)
         for i in range(n_kernel):
             _put64(kernel, i, _get64(pool, start + i))
-        return _parser_intern(h, n_kernel, f, base)
+        return _parser_intern(h, n_kernel, f, base, context)
     reached = _view(h, TO_POOL)
     r0 = _header(h, USED + TO_POOL)
     n_reached = 0
@@ -1470,7 +1605,7 @@ def _parser_step(h, p, a):
                     n = _add_item(h, n, (_get32(rule_target, e) << 32) | (w & LOW32))
                     if n < 0:
                         return n
-        z = _get32(attr, 4 * origin)
+        z = _get32(attr, P_STRIDE * origin + P_TEMPLATE)
         end = _get64(px_off, z + 1)
         j = _lower_bound(px, _get64(px_off, z), end, rule << 32)
         while j < end and _get64(px, j) >> 32 == rule:
@@ -1498,7 +1633,7 @@ def _parser_step(h, p, a):
             _put64(kernel, m, v)
             m += 1
     _set_header(h, S_REACHED, n_reached)
-    return _parser_intern(h, m, accepting, -1)
+    return _parser_intern(h, m, accepting, -1, context)
 
 
 @_kernel
@@ -1510,12 +1645,29 @@ def _parser_go(h, p, a):
     if _get64(memo, 3 * x) == key:
         _set_header(h, S_MARK, x)
         return _get64(memo, 3 * x + 1)
+    return _parser_make(h, p, a)
+
+
+@_far
+def _parser_make(h, p, a):
+    """`_parser_go` where the step is new."""
+    context = _get32(_view(h, P_ATTR), P_STRIDE * p + P_CONTEXT)
+    width = _get64(_view(h, A_POOL), _get64(_view(h, A_OFF), a)) - _header(h, S_LINE)
+    if 0 <= width < TOO_WIDE:
+        p1 = _line_step(h, p, width)
+    else:
+        if a == _header(h, S_AFTER_DEDENT):
+            context = _around(h, context)
+        p1 = _parser_step(h, p, a, context)
+    if p1 <= GROW:
+        return p1
+    # Steps made on the way may have taken the slot.
     r = _slot_room(h, STEP, 3)
     if r < 0:
         return r
-    p1 = _parser_step(h, p, a)
-    if p1 <= GROW:
-        return p1
+    memo = _view(h, STEP)
+    key = (p << 24) | a
+    x = _slot(memo, 3, key)
     n = _header(h, S_REACHED)
     o = _header(h, USED + TO_POOL)
     _put64(memo, 3 * x, key)
@@ -1528,15 +1680,49 @@ def _parser_go(h, p, a):
 
 
 @_far
+def _is_inside(h, template):
+    """1 if a template's dotted states stand between brackets."""
+    off = _view(h, TP_OFF)
+    pool = _view(h, TP_POOL)
+    rule_of = _view(h, RULE_OF)
+    inside = _view(h, RULE_INSIDE)
+    for i in range(_get64(off, template), _get64(off, template + 1)):
+        if _get32(inside, _get32(rule_of, _get64(pool, i))) != 0:
+            return 1
+    return 0
+
+
+@_kernel
+def _is_blocked(h, template, t, stamp):
+    """1 if none of the terminals marked in TERM_MARK can follow the ignored terminal ``t``.
+
+    Between brackets a line break may stand between them.
+    """
+    row = _get32(_view(h, BARRED_ROW), t)
+    if row < 0 or (_header(h, S_INNER_NEWLINE) >= 0 and _is_inside(h, template) != 0):
+        return 0
+    mark = _view(h, TERM_MARK)
+    blocked = _view(h, BARRED)
+    n = _header(h, S_TERMINALS)
+    for u in range(n):
+        if _get64(mark, u) == stamp and _get32(blocked, row * n + u) == 0:
+            return 0
+    return 1
+
+
+@_far
 def _start_lexer(h, p):
     """Return the lexer state in which the next lexeme after ``p`` starts; DEAD if nothing can follow."""
     attr = _view(h, P_ATTR)
-    z = _get32(attr, 4 * p)
-    flags = _get32(attr, 4 * p + 1)
-    lex = _view(h, TP_LEX)
-    r = _get32(lex, 4 * z + flags)
-    if r != UNFILLED:
-        return r
+    q = _get32(attr, P_STRIDE * p + P_SITUATION)
+    lex = _view(h, Q_LEX)
+    if q >= 0:
+        r = _get32(lex, q)
+        if r != UNFILLED:
+            return r
+    z = _get32(attr, P_STRIDE * p + P_TEMPLATE)
+    flags = _get32(attr, P_STRIDE * p + P_FLAGS)
+    newline = _header(h, S_NEWLINE)
     off = _view(h, P_OFF)
     pool = _view(h, P_POOL)
     term_off = _view(h, TERM_OFF)
@@ -1554,6 +1740,8 @@ def _start_lexer(h, p):
             t = _get32(term_symbol, e)
             if _get64(mark, t) != stamp:
                 _put64(mark, t, stamp)
+                if t == newline:
+                    continue
                 for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                     r = _room(h, BUF_LEXER, n + 1)
                     if r < 0:
@@ -1566,24 +1754,47 @@ def _start_lexer(h, p):
         t = _get64(pt, k) >> 32
         if _get64(mark, t) != stamp:
             _put64(mark, t, stamp)
+            if t == newline:
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:
                     return r
                 _put64(buf, n, _get64(starts, j))
                 n += 1
-    may_ignore = flags & P_NO_IGNORED == 0 and (n_kernel > 0 or _header(h, S_TRAILING) != 0)
-    if may_ignore:
+    may_ignore = n_kernel > 0 or _header(h, S_TRAILING) != 0
+    if may_ignore and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         ignored = _view(h, IGNORED_LIST)
+        kind = _view(h, IGNORED)
         for i in range(_header(h, USED + IGNORED_LIST)):
             t = _get32(ignored, i)
+            if _get32(kind, t) == IGNORED_OPEN and (flags >> P_IGNORED) + 1 >= _header(h, S_IGNORED_MOST):
+                continue
+            if _is_blocked(h, z, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
+                continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
                 r = _room(h, BUF_LEXER, n + 1)
                 if r < 0:
                     return r
                 _put64(buf, n, _get64(starts, j))
                 n += 1
-    if flags & P_ACCEPTING:
+        t = _header(h, S_INNER_NEWLINE)
+        if t >= 0 and _is_inside(h, z) != 0:
+            for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
+                r = _room(h, BUF_LEXER, n + 1)
+                if r < 0:
+                    return r
+                _put64(buf, n, _get64(starts, j))
+                n += 1
+    may_end = flags & P_ACCEPTING
+    if q < 0:
+        n = _line_starts(h, p, n)
+        if n < 0:
+            return n
+        may_end = _may_end(h, p)
+        if may_end < 0:
+            return may_end
+    if may_end:
         # The mark keeps "nothing read yet" apart from a state of the middle of a lexeme.
         r = _room(h, BUF_LEXER, n + 1)
         if r < 0:
@@ -1595,8 +1806,206 @@ def _start_lexer(h, p):
         r = _lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
             return r
-    _put32(lex, 4 * z + flags, r)
+    if q < 0:
+        q = _situation(h, z, flags, r)
+        if q < 0:
+            return q
+        _put32(attr, P_STRIDE * p + P_SITUATION, q)
+        return r
+    _put32(lex, q, r)
     return r
+
+
+# ------------------------------------------------------------------------------------------ indentation
+#
+# A parser state's *context* is the widths of the blocks around it: an interned pair (context around, width), 0
+# for the outermost. A newline lexeme that measured a width steps over the newline and then over an indent, or
+# over as many dedents as blocks end. A start lexer state asks only for widths after which the text can go on, so
+# it depends on more than the template where a line may end (P_LINE).
+
+
+@_kernel
+def _around(h, context):
+    return _get64(_view(h, C_POOL), 2 * context)
+
+
+@_kernel
+def _width_of(h, context):
+    return _get64(_view(h, C_POOL), 2 * context + 1)
+
+
+@_kernel
+def _context(h, around, width):
+    """Return the context of a block of ``width`` columns."""
+    r = _room(h, BUF_KERNEL, 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_KERNEL)
+    _put64(buf, 0, around)
+    _put64(buf, 1, width)
+    return _intern(h, C_OFF, buf, 2)
+
+
+@_kernel
+def _accept_one(h, t):
+    """Return the accept set of terminal ``t`` alone."""
+    count = _header(h, USED + A_OFF)
+    r = _room(h, BUF_ACCEPT, 1)
+    if r == 0:
+        r = _room(h, A_ATTR, 2 * count + 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_ACCEPT)
+    _put64(buf, 0, t)
+    a = _intern(h, A_OFF, buf, 1)
+    if a == count:
+        _put32(_view(h, A_ATTR), 2 * a, _get32(_view(h, HAS_FOLLOW), _named_terminal(h, t)))
+        _put32(_view(h, A_ATTR), 2 * a + 1, 0)
+    return a
+
+
+@_far
+def _allows(h, template, t):
+    """1 if terminal ``t`` may come next; -1: any that is text of its own, other than a newline read as part of one."""
+    off = _view(h, TP_OFF)
+    pool = _view(h, TP_POOL)
+    term_off = _view(h, TERM_OFF)
+    term_symbol = _view(h, TERM_SYMBOL)
+    pt = _view(h, PT_POOL)
+    end = _get64(_view(h, PT_OFF), template + 1)
+    first = _get64(_view(h, PT_OFF), template)
+    if t >= 0:
+        i = _lower_bound(pt, first, end, t << 32)
+        if i < end and _get64(pt, i) >> 32 == t:
+            return 1
+    else:
+        for i in range(first, end):
+            if _is_text(h, _get64(pt, i) >> 32) != 0:
+                return 1
+    for i in range(_get64(off, template), _get64(off, template + 1)):
+        d = _get64(pool, i)
+        for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
+            s = _get32(term_symbol, e)
+            if s == t or (t < 0 and _is_text(h, s) != 0):
+                return 1
+    return 0
+
+
+@_kernel
+def _is_text(h, t):
+    if t == _header(h, S_NEWLINE):
+        return 1 - _header(h, S_SPANNING)
+    return 1 if t != _header(h, S_INDENT) and t != _header(h, S_DEDENT) else 0
+
+
+@_far
+def _may_end(h, p):
+    """Nonzero if the text may end in parser state ``p``, once all blocks are closed."""
+    attr = _view(h, P_ATTR)
+    while _get32(attr, P_STRIDE * p + P_CONTEXT) != 0:
+        p = _parser_go(h, p, _header(h, S_AFTER_DEDENT))
+        if p < 0:
+            return p if p <= GROW else 0
+    return _get32(attr, P_STRIDE * p + P_FLAGS) & P_ACCEPTING
+
+
+@_far
+def _can_go_on(h, p):
+    """Nonzero if a line may start, or the text end, in parser state ``p`` after a newline."""
+    r = _allows(h, _get32(_view(h, P_ATTR), P_STRIDE * p + P_TEMPLATE), -1)
+    if r == 0:
+        r = _may_end(h, p)
+    return r
+
+
+@_far
+def _line_step(h, p, width):
+    """Return the parser state after a newline and before a line of ``width`` columns, or DEAD."""
+    attr = _view(h, P_ATTR)
+    q = _parser_go(h, p, _header(h, S_AFTER_NEWLINE))
+    has_ended = False
+    while q >= 0:
+        context = _get32(attr, P_STRIDE * q + P_CONTEXT)
+        top = _width_of(h, context)
+        if width == top:
+            break
+        if width < top:
+            has_ended = True
+            q = _parser_go(h, q, _header(h, S_AFTER_DEDENT))
+        elif has_ended:
+            q = DEAD
+        else:
+            context = _context(h, context, width)
+            if context < 0:
+                return context
+            q = _parser_step(h, q, _header(h, S_AFTER_INDENT), context)
+            break
+    if q <= GROW:
+        return q
+    # What follows depends on states outside, whatever the steps reached.
+    o = _header(h, USED + TO_POOL)
+    r = _room(h, TO_POOL, o + 1)
+    if r < 0:
+        return r
+    _put64(_view(h, TO_POOL), o, -1)
+    _set_header(h, S_REACHED, 1)
+    return q
+
+
+@_kernel
+def _line_value(h, mode, target):
+    """Return the lexer value that starts a newline of a mode."""
+    x = _get64(_view(h, START_POOL), _get32(_view(h, START_OFF), _header(h, S_NEWLINE))) & LOW32
+    return (((mode << MODE_SHIFT) | (target << TARGET_SHIFT)) << 32) | x
+
+
+@_far
+def _line_starts(h, p, n):
+    """Append to BUF_LEXER the values of newlines that may end a line in ``p``; return the new length."""
+    attr = _view(h, P_ATTR)
+    q = _parser_go(h, p, _header(h, S_AFTER_NEWLINE))
+    if q < 0:
+        return q if q <= GROW else n
+    r = _room(h, BUF_LEXER, n + 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_LEXER)
+    goes_on = _can_go_on(h, q)
+    if goes_on < 0:
+        return goes_on
+    v = _line_value(h, SAME, 0)
+    if goes_on and _get32(_view(h, LINE_FLAGS), v & LOW32) & SAME_END:
+        _put64(buf, n, v)
+        n += 1
+    top = _width_of(h, _get32(attr, P_STRIDE * p + P_CONTEXT))
+    if _allows(h, _get32(attr, P_STRIDE * q + P_TEMPLATE), _header(h, S_INDENT)) and top + 1 < TOO_WIDE:
+        a = _accept_one(h, _header(h, S_LINE) + top + 1)
+        if a < 0:
+            return a
+        deeper = _parser_go(h, p, a)
+        goes_on = deeper
+        if deeper >= 0:
+            goes_on = _can_go_on(h, deeper)
+        if goes_on <= GROW:
+            return goes_on
+        if goes_on > 0:
+            _put64(buf, n, _line_value(h, WIDER, top))
+            n += 1
+    while q >= 0:
+        context = _get32(attr, P_STRIDE * q + P_CONTEXT)
+        goes_on = _can_go_on(h, q)
+        if goes_on < 0:
+            return goes_on
+        if goes_on:
+            r = _room(h, BUF_LEXER, n + 1)
+            if r < 0:
+                return r
+            _put64(buf, n, _line_value(h, EXACT, _width_of(h, context)))
+            n += 1
+        if context == 0:
+            break
+        q = _parser_go(h, q, _header(h, S_AFTER_DEDENT))
+    return q if q <= GROW else n
 
 
 # ------------------------------------------------------------------------------------------ matcher states
@@ -1653,7 +2062,7 @@ def _state_fill(h, d, c):
             _put64(buf, n, (p << 32) | l1)
             n += 1
         a = _get32(attr, l * L_STRIDE + L_ACC)
-        if a >= 0 and (l1 < 0 or _get32(attr, l * L_STRIDE + L_GREEDY) == 0):
+        if a >= 0 and (l1 == DEAD or _get32(attr, l * L_STRIDE + L_GREEDY) == 0):
             p1 = _parser_go(h, p, a)
             if p1 <= GROW:
                 return p1
@@ -1698,16 +2107,13 @@ def _state_accepting(h, d):
     off = _view(h, D_OFF)
     pool = _view(h, D_POOL)
     lex = _view(h, L_ATTR)
-    states = _view(h, P_ATTR)
     answer = 0
     for i in range(_get64(off, d), _get64(off, d + 1)):
         v = _get64(pool, i)
         p = v >> 32
         l = v & LOW32
-        if (
-            _get32(states, 4 * p + 1) & P_ACCEPTING != 0
-            and _get32(lex, l * L_STRIDE + L_FLAGS) & FLAG_FRESH != 0
-        ):
+        # The mark of a fresh lexeme is there where the text may end.
+        if _get32(lex, l * L_STRIDE + L_FLAGS) & FLAG_FRESH != 0:
             answer = 1
             break
         a = _get32(lex, l * L_STRIDE + L_ACC)
@@ -1715,9 +2121,12 @@ def _state_accepting(h, d):
             p1 = _parser_go(h, p, a)
             if p1 <= GROW:
                 return p1
-            if p1 >= 0 and _get32(_view(h, P_ATTR), 4 * p1 + 1) & P_ACCEPTING != 0:
-                answer = 1
-                break
+            if p1 >= 0:
+                answer = _may_end(h, p1)
+                if answer != 0:
+                    break
+    if answer < 0:
+        return answer
     _put32(attr, 4 * d + 1, answer)
     return answer
 
@@ -1758,7 +2167,7 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
             a = _get32(attr, above * L_STRIDE + L_ACC)
             if (
                 a >= 0
-                and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
+                and (l == DEAD or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
                 and _get32(follow, 2 * a) != 0
             ):
                 if n_exits >= exits[1]:
@@ -2150,7 +2559,7 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
             a = _get32(attr, above * L_STRIDE + L_ACC)
             if (
                 a >= 0
-                and (l < 0 or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
+                and (l == DEAD or _get32(attr, above * L_STRIDE + L_GREEDY) == 0)
                 and _get32(follow, 2 * a) != 0
             ):
                 if n_exits >= exits[1]:
@@ -2467,9 +2876,8 @@ def _append_list(h, v):
 
 
 @_kernel
-def _template_key(h, p):
-    attr = _view(h, P_ATTR)
-    return (_get32(attr, 4 * p) << 2) | _get32(attr, 4 * p + 1)
+def _situation_of(h, p):
+    return _get32(_view(h, P_ATTR), P_STRIDE * p + P_SITUATION)
 
 
 @_far
@@ -2487,7 +2895,7 @@ def _without_continuations(h, t, l):
             s = _lexer_step(h, l, _get8(class_of, v >> 32))
             if s <= GROW:
                 return s
-            if s < 0:
+            if s == DEAD:
                 if n >= exits[1]:
                     return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
                 _put64(exits, n, v)
@@ -2503,7 +2911,7 @@ def _without_continuations(h, t, l):
                 s = _lexer_step(h, l, _get8(class_of, w & 255))
                 if s <= GROW:
                     return s
-                if s < 0:
+                if s == DEAD:
                     if n >= exits[1]:
                         return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
                     _put64(exits, n, ((w & 255) << 32) | i)
@@ -2520,7 +2928,7 @@ def _visit(h, t, p, l, depth):
     """Collect the entries reached from node set ``t`` in configuration ``(p, l)`` into RESULT.
 
     Returns the lowest index of the path whose state a completion reached (large if none): a result that stays
-    inside is *closed*, depends on the template of ``p`` alone, and is remembered under it. -1: outside.
+    inside is *closed*, depends on the situation of ``p`` alone, and is remembered under it. -1: outside.
     """
     r = _room(h, PATH, depth + 1)
     if r == 0:
@@ -2529,7 +2937,7 @@ def _visit(h, t, p, l, depth):
         return r
     path = _view(h, PATH)
     states = _view(h, P_ATTR)
-    _put64(path, depth, _get32(states, 4 * p + 2))
+    _put64(path, depth, _get32(states, P_STRIDE * p + P_BASE))
     canonical = _canonical(h, l)
     if canonical < 0:
         return canonical
@@ -2540,6 +2948,10 @@ def _visit(h, t, p, l, depth):
     if r < 0:
         return r
     low = 1 << 30
+    if _situation_of(h, p) == UNFILLED:
+        r = _start_lexer(h, p)
+        if r <= GROW:
+            return r
     lex = _view(h, L_ATTR)
     entries = _view(h, E_ATTR)
     groups = _view(h, GROUPS)
@@ -2560,7 +2972,7 @@ def _visit(h, t, p, l, depth):
         else:
             a = _get64(groups, 2 * g)
             t1 = _get64(groups, 2 * g + 1)
-        key = (_template_key(h, p) << 24) | a
+        key = (_situation_of(h, p) << 24) | a
         x = _slot(tsteps, 2, key)
         if use_visits != 0 and g >= g0 and _get64(tsteps, 2 * x) == key:
             z = _get64(tsteps, 2 * x + 1)
@@ -2584,12 +2996,18 @@ def _visit(h, t, p, l, depth):
             while j >= 0 and _get64(path, j) != origin:
                 j -= 1
             low = min(low, j)
-        if n_reached == 0 and use_visits != 0 and _get64(tsteps, 2 * x) != key:
+        is_line = 0
+        if p1 >= 0:
+            is_line = _get32(states, P_STRIDE * p1 + P_LINE)
+        if is_line:
+            # How its line may end depends on the blocks around it.
+            low = -1
+        elif n_reached == 0 and use_visits != 0 and _get64(tsteps, 2 * x) != key:
             r = _slot_room(h, TSTEP, 2)
             if r < 0:
                 return r
             _put64(tsteps, 2 * x, key)
-            _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _template_key(h, p1))
+            _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _situation_of(h, p1))
             _set_header(h, USED + TSTEP, _header(h, USED + TSTEP) + 1)
         if p1 < 0:
             continue
@@ -2604,7 +3022,7 @@ def _visit(h, t, p, l, depth):
                 return t1
             if t1 < 0:
                 continue
-        visit_key = (t1 << 32) | _template_key(h, p1)
+        visit_key = (t1 << 32) | _situation_of(h, p1)
         y = _slot(visits, 2, visit_key)
         is_open = False
         if use_visits != 0 and _get64(visits, 2 * y) == visit_key:
@@ -2853,7 +3271,7 @@ def _start(h):
     """Return the first matcher state."""
     flags = 0
     if _header(h, S_LEADING) == 0:
-        flags |= P_NO_IGNORED
+        flags |= _header(h, S_IGNORED_MOST) << P_IGNORED
     if _header(h, S_START_NULLABLE) != 0:
         flags |= P_ACCEPTING
     r = _room(h, BUF_KERNEL, 2)
@@ -2869,7 +3287,17 @@ def _start(h):
     n = 1
     if _get32(term_off, 0) == _get32(term_off, 1) and _get32(rule_off, 0) == _get32(rule_off, 1):
         n = 0
-    p = _parser_intern(h, n, flags, -1)
+    if _header(h, S_NEWLINE) >= 0:
+        r = _context(h, -1, 0)
+        for i in range(3):
+            if r >= 0:
+                t = _header(h, S_NEWLINE if i == 0 else S_INDENT if i == 1 else S_DEDENT)
+                r = _accept_one(h, t)
+                _set_header(h, S_AFTER_NEWLINE + i, r)
+        if r < 0:
+            return r
+    _put64(_view(h, BUF_KERNEL), 0, 0)
+    p = _parser_intern(h, n, flags, -1, 0)
     if p < 0:
         return p
     l = _start_lexer(h, p)
@@ -3408,6 +3836,10 @@ def _value_distance(h, value):
     missing = _get32(_view(h, COUNT_MIN), x) - (value >> 32)
     if missing > 1:
         d += missing - 1
+    if _get32(_view(h, IS_HUB), x) == IS_LINE and (value >> 32) >> MODE_SHIFT == EXACT:
+        width = (value >> 32) & TOO_WIDE
+        target = (value >> (32 + TARGET_SHIFT)) & TOO_WIDE
+        d += target - width if width <= target else target + 1
     return d
 
 
@@ -3937,14 +4369,22 @@ def _terminal_cost(h, t):
     c = _get64(costs, t)
     if c >= 0:
         return c
-    off = _view(h, START_OFF)
-    starts = _view(h, START_POOL)
-    c = INFINITE
-    for j in range(_get32(off, t), _get32(off, t + 1)):
-        u = _value_cost(h, _get64(starts, j), 0)
-        if u < 0:
-            return u
-        c = min(c, u)
+    if t == _header(h, S_INDENT) or t == _header(h, S_DEDENT):
+        c = 0
+    elif t == _header(h, S_NEWLINE):
+        # More than most lines need; what a line needs isn't known before its blocks are.
+        c = _value_cost(h, _line_value(h, EXACT, WIDE_LINE), 0)
+        if c < 0:
+            return c
+    else:
+        off = _view(h, START_OFF)
+        starts = _view(h, START_POOL)
+        c = INFINITE
+        for j in range(_get32(off, t), _get32(off, t + 1)):
+            u = _value_cost(h, _get64(starts, j), 0)
+            if u < 0:
+                return u
+            c = min(c, u)
     _put64(costs, t, c)
     return c
 
@@ -4080,7 +4520,7 @@ def _after_rules(h, o, kind):
             r = _lower_cost(h, AFTER_RULE, _rule_key(o, _get32(rule_symbol, e), kind), c)
             if r < 0:
                 return r
-    z = _get32(_view(h, P_ATTR), 4 * o)
+    z = _get32(_view(h, P_ATTR), P_STRIDE * o + P_TEMPLATE)
     first = _get64(px_off, z)
     last = _get64(px_off, z + 1)
     is_changed = True
@@ -4107,7 +4547,7 @@ def _after_rules(h, o, kind):
 def _parser_cost(h, p, kind):
     """Tokens to finish from parser state ``p``, at least one lexeme more; fills what follows its rules."""
     attr = _view(h, P_ATTR)
-    b = _get32(attr, 4 * p + 2)
+    b = _get32(attr, P_STRIDE * p + P_BASE)
     # A number that no rule has stands for the state itself and says that its rules are done.
     done = _header(h, USED + RULE_START)
     c = _memo_cost(h, AFTER_RULE, _rule_key(b, done, kind))
@@ -4178,8 +4618,8 @@ def _after_terminal(h, p, t, kind):
     if again < 0:
         return again
     attr = _view(h, P_ATTR)
-    flags = _get32(attr, 4 * p + 1)
-    b = _get32(attr, 4 * p + 2)
+    flags = _get32(attr, P_STRIDE * p + P_FLAGS)
+    b = _get32(attr, P_STRIDE * p + P_BASE)
     off = _view(h, P_OFF)
     pool = _view(h, P_POOL)
     term_off = _view(h, TERM_OFF)
@@ -4198,7 +4638,7 @@ def _after_terminal(h, p, t, kind):
             rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
             c = min(c, _get64(costs, c0 + _get32(term_target, e)) + rest)
             e += 1
-    z = _get32(attr, 4 * p)
+    z = _get32(attr, P_STRIDE * p + P_TEMPLATE)
     pt = _view(h, PT_POOL)
     end = _get64(_view(h, PT_OFF), z + 1)
     e = _lower_bound(pt, _get64(_view(h, PT_OFF), z), end, t << 32)
@@ -4206,7 +4646,7 @@ def _after_terminal(h, p, t, kind):
         d = _get64(pt, e) & LOW32
         c = min(c, _get64(costs, c0 + d) + _after_rule(h, b, _get32(rule_of, d), kind))
         e += 1
-    if _get32(_view(h, IGNORED), t) != 0 and flags & P_NO_IGNORED == 0:
+    if _get32(_view(h, IGNORED), t) != 0 and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         c = min(c, again)
         if _header(h, S_TRAILING) != 0 and flags & P_ACCEPTING != 0:
             c = 0
@@ -4224,9 +4664,33 @@ def _is_accepted(h, l, t):
     off = _view(h, A_OFF)
     pool = _view(h, A_POOL)
     for k in range(_get64(off, a), _get64(off, a + 1)):
-        if _get64(pool, k) == t:
+        if _named_terminal(h, _get64(pool, k)) == t:
             return 1
     return 0
+
+
+@_far
+def _after_line(h, p, value):
+    """Tokens to finish after the newline ``value`` in parser state ``p`` ended as asked."""
+    k = value >> 32
+    mode = k >> MODE_SHIFT
+    width = (k >> TARGET_SHIFT) & TOO_WIDE
+    if mode == SAME:
+        width = TOO_WIDE
+    elif mode == WIDER:
+        width = max(width + 1, k & TOO_WIDE)
+        if width == TOO_WIDE:
+            width = ((k >> TARGET_SHIFT) & TOO_WIDE) + 1
+    a = _accept_one(h, _header(h, S_LINE) + width)
+    if a < 0:
+        return a
+    q = _parser_go(h, p, a)
+    if q < 0:
+        return INFINITE if q == DEAD else q
+    r = _may_end(h, q)
+    if r != 0:
+        return min(r, 0)
+    return _parser_cost(h, q, 0)
 
 
 @_kernel
@@ -4245,7 +4709,12 @@ def _configuration_cost(h, p, l, kind, best):
         t = _terminal_of(h, v)
         if t < 0:
             continue
-        if t != last_terminal:
+        if t == _header(h, S_NEWLINE):
+            rest = _after_line(h, p, v)
+            if rest < 0:
+                return rest
+            last_terminal = -9
+        elif t != last_terminal:
             rest = _after_terminal(h, p, t, kind)
             if rest < 0:
                 return rest

@@ -14,6 +14,8 @@ IS_CHECKED = os.environ.get("CONSTRAIN_CHECK_KERNELS") == "1"
 # ------------------------------------------------------------------------------------------ codes
 
 DEAD, UNFILLED = -1, -2
+BLOCKED = -3
+"""A lexer's row: nothing is alive, but no lexeme ends here either: a newline would go on, or a byte may not follow."""
 GROW, TICK, LIMIT, SEARCH, FAULT = -10, -11, -12, -13, -99
 
 LOW32 = 0xFFFFFFFF
@@ -44,6 +46,8 @@ LOW40 = 0xFFFFFFFFFF
     IGNORED,
     HAS_FOLLOW,  # something may come after the terminal
     IGNORED_LIST,
+    BARRED_ROW,  # the row of an ignored terminal in BARRED, or -1
+    BARRED,  # i32 (n, n_terminals): can't follow it
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
@@ -53,6 +57,8 @@ LOW40 = 0xFFFFFFFFFF
     IS_FINAL,
     RULE_OF,
     RULE_START,
+    RULE_INSIDE,  # the rule stands between brackets
+    LINE_FLAGS,  # of positions of the newline terminal
     L_OFF,
     L_POOL,
     L_HASH,
@@ -69,7 +75,7 @@ LOW40 = 0xFFFFFFFFFF
     P_OFF,
     P_POOL,
     P_HASH,
-    P_ATTR,  # i32 (n, 4) template, flags, base
+    P_ATTR,  # i32 (n, P_STRIDE)
     TP_OFF,
     TP_POOL,
     TP_HASH,
@@ -77,10 +83,16 @@ LOW40 = 0xFFFFFFFFFF
     PX_POOL,
     PT_OFF,  # predicted edges on terminals, per template
     PT_POOL,
-    TP_LEX,  # i32 (n, 4) start lexer state by flags
     STEP,  # i64 (slots, 3) memo (p, a) -> p', origins reached
     TO_POOL,
-    TSTEP,  # i64 (slots, 2) memo (template, a) -> template
+    Q_OFF,  # situations: template, flags, start lexer state if it depends on more
+    Q_POOL,
+    Q_HASH,
+    Q_LEX,  # i32 (n,) start lexer state
+    TSTEP,  # i64 (slots, 2) memo (situation, a) -> situation
+    C_OFF,  # contexts: the one around, width
+    C_POOL,
+    C_HASH,
     D_OFF,
     D_POOL,
     D_HASH,
@@ -98,7 +110,7 @@ LOW40 = 0xFFFFFFFFFF
     V_POOL,
     V_HASH,
     V_ATTR,  # i32 (n, 2) slot of the remembered mask, cost
-    VISIT,  # i64 (slots, 2) memo (T, template) -> entry list
+    VISIT,  # i64 (slots, 2) memo (T, situation) -> entry list
     OPEN,  # i64 (slots, 1) visits of this mask that were open
     OPEN_SLOTS,
     MASKS,  # i32 (n, n_words) remembered masks
@@ -150,7 +162,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(127)
+) = range(137)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -168,7 +180,8 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_FRESH,
     S_LEADING,
     S_TRAILING,
-    S_CONSECUTIVE,
+    S_IGNORED_MOST,  # ignored lexemes in a row
+    S_IGNORED_STEP,  # what one counts: 0 where there is no limit
     S_START_NULLABLE,
     S_GROW_TABLE,
     S_GROW_NEED,
@@ -199,8 +212,19 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_FLOOR,
     S_WAY,
     S_STUCK,
+    S_NEWLINE,  # -1 where indentation doesn't count
+    S_INDENT,
+    S_DEDENT,
+    S_INNER_NEWLINE,
+    S_LINE,  # newlines before lines of each width are terminals from here on, then those of mode SAME
+    S_TAB,
+    S_SPANNING,  # a newline behind another is part of it
+    S_AFTER_NEWLINE,  # accept sets of one terminal
+    S_AFTER_INDENT,
+    S_AFTER_DEDENT,
+    S_BLOCKED,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 43)
+) = range(SCALARS, SCALARS + 55)
 MAX_FAR = 64
 HEADER_SIZE = S_FAR + MAX_FAR
 
@@ -210,7 +234,25 @@ FLAG_FRESH, FLAG_ELEMENTS = 1, 2
 E_STRIDE = 8
 E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
 SPARSE, DENSE, LAYER = 0, 1, 2
-P_ACCEPTING, P_NO_IGNORED = 1, 2
+# A parser state's flags are P_ACCEPTING and, above it, the number of ignored lexemes since the last real one.
+P_ACCEPTING, P_IGNORED = 1, 1
+# In IGNORED: an ignored terminal that is never the last of as many as are allowed in a row.
+IGNORED_OPEN = 2
+# Of a parser state: its situation is unfilled until its start lexer state is known, where that depends on the
+# blocks that are open (P_LINE).
+P_STRIDE = 6
+P_TEMPLATE, P_FLAGS, P_BASE, P_SITUATION, P_CONTEXT, P_LINE = range(6)
+
+# Newline lexemes (``newline``): actions of edges, flags of positions, modes of values.
+IS_LINE = 2
+"""In place of "is a hub": a position of the newline terminal."""
+LINE_ZERO, LINE_BLANK, LINE_TAB = -3, -4, -5
+TAIL, RESET, SAME_END = 1, 2, 4
+EXACT, WIDER, SAME = 1, 2, 3
+MODE_SHIFT, TARGET_SHIFT, TOO_WIDE = 26, 13, (1 << 13) - 1
+"""A line may be indented by fewer than TOO_WIDE columns."""
+WIDE_LINE = 64
+"""What a newline may cost is reckoned with so many columns."""
 
 # Limits that a kernel can run into; the numbers go to S_LIMIT.
 LIMIT_LIVENESS, LIMIT_LEXER_STATES = 1, 2

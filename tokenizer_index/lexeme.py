@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     Alternation,
     ByteClass,
@@ -24,7 +25,7 @@ from constrain.tokenizer_index.byte_automaton import (
     compile_pattern,
     remember,
 )
-from constrain.tokenizer_index.fragment import SHORT_LITERAL, Fragment, literal_fragment
+from constrain.tokenizer_index.fragment import SHORT_LITERAL, Fragment, literal_fragment, walled
 
 
 class Lexeme(NamedTuple):
@@ -50,13 +51,29 @@ def _short_literal(data: bytes) -> Lexeme:
 def compile_terminal(terminal: Terminal, watch: Watch) -> Lexeme:
     """Return the byte automata of ``terminal``.
 
-    Those of recent patterns are kept by identity, since front ends use the same ones again and again.
-
     Raises
     ------
+    UnsupportedFeatureError
+        ``not_before`` where it cannot be enforced.
     LimitExceededError
         More positions, time or nesting than allowed.
     """
+    lexeme = _compile_pattern(terminal, watch)
+    if not terminal.not_before or not lexeme.alive:
+        return lexeme
+    if not terminal.greedy or not lexeme.is_plain:
+        raise UnsupportedFeatureError(
+            "lookahead",
+            pointer=terminal.pointer,
+            reason=f"stands at the end of terminal {terminal.name!r}, which is not greedy or is a conjunction",
+            hint="Let the rules say what may follow the terminal.",
+        )
+    ((_, fragment),) = lexeme.literals
+    return lexeme._replace(literals=[(False, walled(fragment, terminal.not_before))])
+
+
+def _compile_pattern(terminal: Terminal, watch: Watch) -> Lexeme:
+    """Return the automata of the pattern; those of recent ones are kept by identity, as they come again and again."""
     pattern = terminal.pattern
     if isinstance(pattern, Literal) and len(pattern.data) <= SHORT_LITERAL:
         return _short_literal(pattern.data)

@@ -14,13 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.grammars.errors import EmptyLanguageError
+from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import necessary
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.costs import INFINITE, Costs
 from constrain.tokenizer_index.errors import VocabularyError
-from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.network import Network, fused
+from constrain.tokenizer_index.special_tokens import FIRST_BYTE
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _MOST_STATES = 5_000
@@ -31,7 +32,11 @@ def _needed_bytes(network: Network) -> frozenset[int]:
     change = np.zeros(257, np.int64)
     np.add.at(change, network.edge_low, 1)
     np.add.at(change, network.edge_high + 1, -1)
-    return frozenset(np.flatnonzero(np.cumsum(change[:256])).tolist())
+    needed = np.flatnonzero(np.cumsum(change[:256]))
+    if network.special_tokens:
+        # A special token is always spelled by one token.
+        needed = needed[needed < FIRST_BYTE]
+    return frozenset(needed.tolist())
 
 
 def lacking_bytes(network: Network, vocabulary: Vocabulary) -> bytes:
@@ -48,7 +53,8 @@ def bounds_hold(network: Network, vocabulary: Vocabulary) -> bool:
     """
     if _is_one_lexeme(network):
         return True
-    return network.is_lexing_proven and not lacking_bytes(network, vocabulary)
+    # What a newline needs depends on the blocks around it.
+    return network.is_lexing_proven and network.lines is None and not lacking_bytes(network, vocabulary)
 
 
 def _is_one_lexeme(network: Network) -> bool:
@@ -100,23 +106,33 @@ def needs_check(arena: Arena, vocabulary: Vocabulary, costs_of: Callable[[Arena]
         Bytes are missing, the rules are recursive, and it could not be proven that this doesn't matter.
     EmptyLanguageError
         No text of the spec can be written with these tokens.
+    UnsupportedFeatureError
+        Lexemes fuse or hide one another, and no text was found that doesn't suffer from it.
     LimitExceededError
         Deciding that took too long.
     """
     network = arena.network
     lacking = lacking_bytes(network, vocabulary)
-    if not lacking and (network.is_lexing_proven or _is_one_lexeme(network)):
+    if not lacking and (network.is_sound or _is_one_lexeme(network)):
         return False
     costs = costs_of(arena)
-    if lacking and _is_recursive(network):
-        if network.is_lexing_proven and _always_finishes(costs):
+    if lacking and (network.lines is not None or _is_recursive(network)):
+        if network.lines is None and network.is_lexing_proven and _always_finishes(costs):
             return False
         raise VocabularyError(
             f"The vocabulary has no token for {_listed(lacking)} alone, and the spec is recursive: it cannot "
             f"be proven that each output can be finished. Use a vocabulary with all bytes, or a spec "
             f"without recursion."
         )
-    if not costs.is_alive(arena.start):
+    try:
+        is_alive = costs.is_alive(arena.start)
+    except LimitExceededError as error:
+        if lacking or error.limit != "liveness" or network.unsound is None:
+            raise
+        t, u = network.unsound
+        names = network.terminal_names
+        raise fused(names[t], names[u], network.terminal_pointers[t]) from error
+    if not is_alive:
         if lacking:
             raise EmptyLanguageError(
                 f"No text that matches can be written: the vocabulary has no token for {_listed(lacking)} alone."

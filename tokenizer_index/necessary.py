@@ -31,11 +31,14 @@ MOST_TERMINALS = 1000
 
 
 def prepare(costs: Costs) -> bool:
-    """Compute what terminals need and put it into the arena; False if there are too many terminals."""
+    """Compute what terminals need and put it into the arena.
+
+    False if there are too many terminals, or if what a newline needs depends on the blocks around it.
+    """
     arena = costs.arena
     network = arena.network
     used = set(network.terminal_symbol.tolist())
-    if len(used) > MOST_TERMINALS:
+    if len(used) > MOST_TERMINALS or network.lines is not None:
         return False
     add_inner_nodes(costs)
     last, blanks = _last_bytes(network, used)

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +52,13 @@ from constrain.grammars.ir import Grammar, Terminal
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
 from constrain.tokenizer_index.greedy import provably_greedy
+from constrain.tokenizer_index.layout import IGNORED_OPEN
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
+from constrain.tokenizer_index.lexeme_walk import LexemeWalk
+from constrain.tokenizer_index.lines import LineRules, LineTables
+from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
+from constrain.tokenizer_index.special_tokens import BEGIN, named_in
 from constrain.tokenizer_index.transition_network import Rules, flatten
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
@@ -97,14 +102,27 @@ class Network:
         First dotted state of each rule.
     priority, greedy, ignored : (n_terminals,)
         ``greedy`` is set where the front end asked for it or where it provably changes nothing.
+        ``ignored`` is `layout.IGNORED_OPEN` where a terminal may need an ignored one behind it: it is never the last of
+        ``ignored_most`` in a row.
     ignored_terminals : (n,)
-    ignored_leading, ignored_trailing, ignored_consecutive : bool
+    ignored_leading, ignored_trailing : bool
+    ignored_most : int or None
+        Ignored lexemes in a row; None: any number.
     start_nullable : bool
         The empty text is in the language.
     terminal_names, terminal_pointers : tuple of str
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
+    unsound : tuple of (int, int) or None
+        A terminal behind which it isn't known that every text can be finished, and one that may not follow it.
+    blocked_row, blocked : (n_terminals,), (n_rows * n_terminals,)
+        For some ignored terminals a row of ``blocked``, else -1. Such a terminal is read only where one is
+        expected whose flag in that row is 0, or where the text may end after it.
+    lines : LineTables or None
+        Where indentation counts.
+    special_tokens : tuple of str or int
+        Special tokens that the grammar names.
     """
 
     edge_offsets: Int32
@@ -140,12 +158,22 @@ class Network:
     ignored_terminals: Int32
     ignored_leading: bool
     ignored_trailing: bool
-    ignored_consecutive: bool
+    ignored_most: int | None
     start_nullable: bool
     terminal_names: tuple[str, ...]
     terminal_pointers: tuple[str | None, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
+    unsound: tuple[int, int] | None
+    blocked_row: Int32
+    blocked: Int32
+    lines: LineTables | None = None
+    special_tokens: tuple[str | int, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Can what is read byte by byte be finished, as far as it depends on how lexemes are read?"""
+        return self.unsound is None
 
     @property
     def n_positions(self) -> int:
@@ -175,33 +203,46 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     ------
     EmptyLanguageError
         No text is in the language (as far as plain terminals tell; conjunctions are judged later).
+    UnsupportedFeatureError
+        Lexemes may fuse or hide one another so that it isn't known which texts can be finished.
     SpecError
         The grammar refers to a rule or terminal that it doesn't have.
     LimitExceededError
         More positions, states or seconds than the limits allow.
     """
     n_terminals = len(grammar.terminals)
+    most = grammar.ignored.most
+    if most is not None and most < 0:
+        raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
+    lines = None
     if grammar.indentation is not None:
-        raise UnsupportedFeatureError("indentation", hint="Write line breaks and blanks as terminals.")
+        lines = LineRules(grammar, grammar.indentation, watch)
+        grammar = lines.grammar
+        n_terminals = len(grammar.terminals)
     graphs = RuleGraphs(grammar, watch)
     lexemes: list[Lexeme | None] = [None] * n_terminals
     for t in graphs.used.union(grammar.ignored.terminals):
         if not 0 <= t < n_terminals:
             raise SpecError(f"The grammar ignores terminal {t}, but has {n_terminals} terminals.")
-        lexemes[t] = compile_terminal(grammar.terminals[t], watch)
-    if not grammar.ignored.consecutive:
+        if lines is None or not lines.is_mark(t):
+            lexemes[t] = compile_terminal(grammar.terminals[t], watch)
+    if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
-    rules = flatten(
-        graphs,
-        [lexeme is not None and lexeme.alive for lexeme in lexemes],
-        [lexeme is not None and lexeme.nullable for lexeme in lexemes],
-        watch,
-    )
+    alive = [lexeme is not None and lexeme.alive for lexeme in lexemes]
+    if lines is not None:
+        marks = lines.indentation
+        alive[marks.indent] = alive[marks.dedent] = True
+        newline = lexemes[marks.newline]
+        if newline is not None:
+            lexemes[marks.newline] = lines.measure(newline)
+    rules = flatten(graphs, alive, [lexeme is not None and lexeme.nullable for lexeme in lexemes], watch)
+    if lines is not None:
+        lines.check(rules)
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
-    return _assemble(
-        grammar, rules, [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)], watch
-    )
+    lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
+    network = _assemble(grammar, rules, lexemes, lines, watch)
+    return network if lines is None else lines.complete(network, rules, lexemes)
 
 
 def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
@@ -218,7 +259,9 @@ def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
         )
 
 
-def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watch: Watch) -> Network:
+def _assemble(
+    grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], lines: LineRules | None, watch: Watch
+) -> Network:
     n_terminals = len(lexemes)
     fragments: list[Fragment] = []
     owners: list[int] = []
@@ -252,17 +295,39 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         literal_offsets.append(len(literal_starts))
     watch.at_most("positions", n_positions, "the terminals together")
     ignored = [t for t in grammar.ignored.terminals if first[t]]
-    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.consecutive, watch)
+    proven = provably_greedy(rules, first, after, inner, ignored, grammar.ignored.most, watch)
     is_ignored = [0] * n_terminals
     for t in ignored:
         is_ignored[t] = 1
-    if not grammar.ignored.consecutive:
+    if grammar.ignored.most is not None:
         for i in ignored:
             for t in range(n_terminals):
                 if first[t] & first[i] and not is_ignored[t]:
                     _refuse_alike(grammar.terminals[t], grammar.terminals[i])
 
     terminals = grammar.terminals
+    greedy = [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)]
+    is_lexing_proven = _is_lexing_proven(terminals, lexemes, proven)
+    priority = [terminal.priority for terminal in terminals]
+    marks = None
+    if lines is not None:
+        priority = lines.priorities(priority)
+        for t in lines.longest():
+            greedy[t] = True
+        marks = lines.marks(rules)
+    found = Realisable(None, None, {}, frozenset(), {})
+    if not is_lexing_proven or lines is not None:
+        walked = lexemes if lines is None else lines.unmeasured(lexemes)
+        walk = LexemeWalk(walked, priority, greedy, watch)
+        found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
+        if found.dead_end is not None and may_nest(rules):
+            first_of, following = (terminals[t] for t in found.dead_end)
+            raise fused(first_of.name, following.name, first_of.pointer)
+    for b in found.is_open:
+        is_ignored[b] = IGNORED_OPEN
+    blocked_row = [-1] * n_terminals
+    for row, b in enumerate(found.blocked):
+        blocked_row[b] = row
     table = _Table(
         owners,
         ends,
@@ -284,10 +349,12 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         rules.is_final,
         rules.rule_of,
         rules.rule_start,
-        [terminal.priority for terminal in terminals],
-        [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)],
+        priority,
+        greedy,
         is_ignored,
         ignored,
+        blocked_row,
+        [int(bits >> t & 1 or not first[t]) for bits in found.blocked.values() for t in range(n_terminals)],
     )
     owner, end, base, sizes, n_edges = (table.next() for _ in range(5))
     positions = _columns([fragment.positions for fragment in fragments], N_POSITION_COLUMNS)
@@ -329,12 +396,26 @@ def _assemble(grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], watc
         ignored_terminals=table.next(),
         ignored_leading=grammar.ignored.leading,
         ignored_trailing=grammar.ignored.trailing,
-        ignored_consecutive=grammar.ignored.consecutive,
+        ignored_most=grammar.ignored.most,
         start_nullable=rules.start_nullable,
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
-        is_lexing_proven=_is_lexing_proven(grammar.terminals, lexemes, proven),
+        is_lexing_proven=is_lexing_proven,
+        unsound=found.problem,
+        blocked_row=table.next(),
+        blocked=table.next(),
+        special_tokens=_special_tokens(grammar.terminals, lexemes),
+    )
+
+
+def fused(name: str, following: str, pointer: str | None) -> UnsupportedFeatureError:
+    """Return the error of a grammar that nests and in which it isn't known which texts can be finished."""
+    return UnsupportedFeatureError(
+        name,
+        pointer=pointer,
+        reason=f"is read as far as it goes, so that what must follow ({following!r}) may not be possible",
+        hint="Let ignored text or another terminal stand between them, or let the terminal end anywhere.",
     )
 
 
@@ -345,6 +426,16 @@ def _is_lexing_proven(
     if len({terminals[t].priority for t in used}) > 1:
         return False
     return all(proven[t] or not terminals[t].greedy for t in used)
+
+
+def _special_tokens(terminals: tuple[Terminal, ...], lexemes: list[Lexeme | None]) -> tuple[str | int, ...]:
+    patterns = [
+        terminal.pattern
+        for terminal, lexeme in zip(terminals, lexemes, strict=True)
+        if lexeme is not None
+        and any((fragment.first | fragment.inner) >> BEGIN & 1 for _, fragment in lexeme.literals)
+    ]
+    return named_in(patterns) if patterns else ()
 
 
 class _Table:

@@ -20,9 +20,11 @@ from constrain.grammars.ir import (
     Literal,
     Pattern,
     Repeat,
+    SpecialToken,
 )
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.boolean import trim
+from constrain.tokenizer_index.special_tokens import spelling
 from constrain.tokenizer_index.utf8 import encode_ranges
 
 
@@ -79,6 +81,9 @@ class Sizes:
         if isinstance(node, CharacterClass):
             n = 1 + len(encode_ranges(node.ranges).inner)
             return Size(n, n, False, not node.ranges)
+        if isinstance(node, SpecialToken):
+            n = len(spelling(node.name))
+            return Size(n, n, False, False)
         if isinstance(node, ByteClass):
             return Size(1, 1, False, not node.ranges)
         if isinstance(node, Concatenation | Alternation):

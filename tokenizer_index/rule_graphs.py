@@ -198,6 +198,7 @@ class RuleGraphs:
             self._unread.append((called, body))
             self._watch.at_most("states", len(self.edges) // _SPARE + rounds, f"rule {name!r}")
             return self._repeat_call(-1 - called, source, target, minimum, maximum)
+        self._watch.at_most("states", (len(self.edges) + rounds) // _SPARE, f"rule {self.names[rule]!r}")
         tasks: list[_Task] = []
         for i in range(rounds if maximum is not None else max(minimum - 1, 0)):
             if i >= minimum:

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.tokenizer_index import slices
+from constrain.tokenizer_index.special_tokens import FIRST_BYTE
 
 VERSION = 1
 """Of the arrays' meaning; part of the cached folder's name, so other versions keep theirs."""
@@ -208,6 +209,91 @@ def assemble(
         eos_token_ids=eos_token_ids,
         max_token_length=int(np.diff(token_offsets).max(initial=0)),
     )
+
+
+def with_special_tokens(index: VocabularyIndex, spellings: Mapping[bytes, int]) -> VocabularyIndex:
+    """Return an index in which some tokens have other bytes than their text, and virtual bytes nobody else.
+
+    Parameters
+    ----------
+    index : VocabularyIndex
+    spellings : mapping of bytes to int
+        The virtual spelling of each special token (`special_tokens.spelling`). Its text, if it has any, is not
+        in the new index.
+    """
+    data, offsets = index.token_data, index.token_offsets
+    ids = np.array(sorted(spellings.values()), np.int64)
+    spelled = {token_id: virtual for virtual, token_id in spellings.items()}
+    n_virtual = np.zeros(len(data) + 1, np.int64)
+    np.cumsum(data >= FIRST_BYTE, out=n_virtual[1:])
+    dropped = n_virtual[offsets[1:]] > n_virtual[offsets[:-1]]
+    dropped[ids] = True
+
+    heirs, duplicates = _without_tokens(index.duplicates, dropped)
+    node_token = np.where(index.node_token < 0, np.int32(-1), heirs[index.node_token])
+    layers = index.layers
+    lost = np.flatnonzero(dropped)
+    bits = np.zeros(index.n_words, np.uint32)
+    np.bitwise_or.at(bits, lost >> 5, np.left_shift(np.uint32(1), (lost & 31).astype(np.uint32)))
+    if (layers[-1] & bits).any():
+        layers = layers & ~bits
+
+    lengths = np.where(dropped, 0, np.diff(offsets))
+    kept_ends = np.cumsum(lengths)
+    new_lengths = [len(spelled[token_id]) for token_id in ids.tolist()]
+    new = np.frombuffer(b"".join(spelled[token_id] for token_id in ids.tolist()), np.uint8)
+    kept = data[np.repeat(~dropped, np.diff(offsets))]
+    data = np.insert(kept, np.repeat(kept_ends[ids], new_lengths), new)
+    lengths[ids] = new_lengths
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+
+    # All virtual spellings are in the trie of the tokens outside the slice.
+    first = node_token[: int(index.trie_size[0])]
+    others = np.concatenate((first[first >= 0].astype(np.int64), ids))
+    others = others[_sorted_by_bytes(others, data, offsets)]
+    nodes, tokens = _build_trie(data, offsets[others], lengths[others], others)
+    trie_size = index.trie_size.copy()
+    trie_size[0] = len(nodes)
+    rest = int(index.trie_size[0])
+    arrays: dict[str, NDArray[Any]] = {
+        "nodes": np.concatenate((nodes, index.nodes[rest:])),
+        "node_token": np.concatenate((tokens, node_token[rest:])),
+        "trie_base": np.cumsum(trie_size) - trie_size,
+        "trie_size": trie_size,
+        "layers": layers,
+        "duplicates": duplicates,
+    }
+    made: list[NDArray[Any]] = [data, offsets, *arrays.values()]
+    for array in made:
+        array.flags.writeable = False
+    return assemble(arrays, data, offsets, index.eos_token_ids)
+
+
+def _without_tokens(duplicates: Int32, dropped: NDArray[np.bool_]) -> tuple[Int32, Int32]:
+    """Return who stands for each id in the tries (-1: nobody), and the duplicates of those that stay."""
+    heirs = np.arange(len(dropped), dtype=np.int32)
+    heirs[dropped] = -1
+    if not dropped[duplicates].any():
+        return heirs, duplicates
+    groups: dict[int, list[int]] = {}
+    for first, other in duplicates.tolist():
+        groups.setdefault(first, [first]).append(other)
+    rows = []
+    for first, equal in groups.items():
+        kept = [token_id for token_id in equal if not dropped[token_id]]
+        if kept:
+            heirs[first] = kept[0]
+            rows += [(kept[0], other) for other in kept[1:]]
+    rows.sort(key=lambda row: row[1])
+    return heirs, np.array(rows, np.int32).reshape(-1, 2)
+
+
+def _sorted_by_bytes(ids: Int64, data: NDArray[np.uint8], offsets: Int64) -> list[int]:
+    """Return the order of ids by their bytes."""
+    text = data.tobytes()
+    lows, highs = offsets[ids].tolist(), offsets[ids + 1].tolist()
+    tokens = [text[low:high] for low, high in zip(lows, highs, strict=True)]
+    return sorted(range(len(tokens)), key=tokens.__getitem__)
 
 
 def _sorted_ids(token_data: NDArray[np.uint8], token_offsets: Int64) -> Int64:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -25,10 +27,13 @@ from numpy.typing import NDArray
 from constrain.tokenizer_index import cache, trie
 from constrain.tokenizer_index.errors import VocabularyError
 from constrain.tokenizer_index.slices import SLICE_NAME
+from constrain.tokenizer_index.special_tokens import resolve
 
 MAX_SIZE = 1 << 24
 CACHE_FROM = 1 << 13
 """Smaller vocabularies are indexed anew each time: that takes milliseconds, and spares a folder."""
+# Indexes with special tokens that a vocabulary keeps, some megabytes each.
+_MOST_SPECIAL = 4
 _READERS = "constrain.backends.token_bytes"
 
 
@@ -44,19 +49,27 @@ class TokenTable:
         Token ``t`` is ``data[offsets[t] : offsets[t + 1]]``; empty: no text.
     eos_token_ids : tuple of int
         The tokenizer's own end tokens; may be empty.
+    special_tokens : mapping of str to int
+        Ids of the tokens that have a name apart from their text.
     """
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     eos_token_ids: tuple[int, ...] = ()
+    special_tokens: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def from_tokens(cls, tokens: Iterable[bytes | None], eos_token_ids: tuple[int, ...] = ()) -> TokenTable:
+    def from_tokens(
+        cls,
+        tokens: Iterable[bytes | None],
+        eos_token_ids: tuple[int, ...] = (),
+        special_tokens: Mapping[str, int] = MappingProxyType({}),
+    ) -> TokenTable:
         """Pack byte strings; ``None`` has no text."""
         filled = [token or b"" for token in tokens]
         offsets = np.zeros(len(filled) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, filled), np.int64, len(filled)), out=offsets[1:])
-        return cls(np.frombuffer(b"".join(filled), np.uint8), offsets, eos_token_ids)
+        return cls(np.frombuffer(b"".join(filled), np.uint8), offsets, eos_token_ids, special_tokens)
 
 
 class TokenSequence(Sequence["bytes | None"]):
@@ -113,10 +126,12 @@ class Vocabulary:
         "_lock",
         "_missing_bytes",
         "_offsets",
+        "_with_special",
         "content_hash",
         "eos_token_ids",
         "fingerprint",
         "size",
+        "special_tokens",
     )
 
     size: int
@@ -125,8 +140,10 @@ class Vocabulary:
     """Ids that end the output, sorted."""
     content_hash: str
     """Hash of the size and of all token bytes; names the cached index."""
+    special_tokens: Mapping[str, int]
+    """Ids of the tokens that have a name, special or added; read-only. Grammars name them."""
     fingerprint: str
-    """Hash of the size, the end tokens and all token bytes."""
+    """Hash of the size, the end tokens, the names of special tokens and all token bytes."""
 
     def __init__(
         self,
@@ -146,12 +163,16 @@ class Vocabulary:
         self._offsets: NDArray[np.int64] = offsets
         self._missing_bytes: bytes | None = None
         self._index: trie.VocabularyIndex | None = None
+        self._with_special: OrderedDict[tuple[str | int, ...], trie.VocabularyIndex] = OrderedDict()
+        self.special_tokens = _checked_special(table.special_tokens, self.size)
         self._lock = threading.Lock()
         content = blake2b(b"constrain vocabulary 1\0", digest_size=16)
         content.update(offsets.data)
         content.update(data.data)
         self.content_hash = content.hexdigest()
         content.update(repr(self.eos_token_ids).encode())
+        if self.special_tokens:
+            content.update(repr(sorted(self.special_tokens.items())).encode())
         self.fingerprint = content.hexdigest()
 
     # ------------------------------------------------------------------------------- constructors
@@ -163,8 +184,12 @@ class Vocabulary:
         *,
         eos_token_ids: Sequence[int] | int,
         vocab_size: int | None = None,
+        special_tokens: Mapping[str, int] | None = None,
     ) -> Vocabulary:
-        """Make a vocabulary of the bytes of each id; ``None`` (or ``b""``) marks an id without text."""
+        """Make a vocabulary of the bytes of each id; ``None`` (or ``b""``) marks an id without text.
+
+        ``special_tokens`` names ids, mostly without text, for specs that name them.
+        """
         tokens = list(tokens)
         for token_id, token in enumerate(tokens):
             if token is not None and not isinstance(token, bytes):
@@ -172,7 +197,8 @@ class Vocabulary:
                     f"token {token_id} is a {type(token).__name__}; expected bytes or None "
                     f"(encode text as UTF-8 first)."
                 )
-        return cls(TokenTable.from_tokens(tokens), vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+        table = TokenTable.from_tokens(tokens, special_tokens=special_tokens or {})
+        return cls(table, vocab_size=vocab_size, eos_token_ids=eos_token_ids)
 
     @classmethod
     def from_transformers(
@@ -306,6 +332,30 @@ class Vocabulary:
                     self._index = self._open_index(cache_path)
         return self._index
 
+    def load_index_with(
+        self, names: tuple[str | int, ...], cache_path: str | Path | bool = True
+    ) -> trie.VocabularyIndex:
+        """Return `load_index` with virtual spellings for some special tokens; the last ones made are kept.
+
+        Raises
+        ------
+        VocabularyError
+            The vocabulary lacks one of the tokens.
+        """
+        if not names:
+            return self.load_index(cache_path)
+        names = tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
+        found = self._with_special.get(names)
+        if found is None:
+            spellings = resolve(names, self)
+            found = trie.with_special_tokens(self.load_index(cache_path), spellings)
+        with self._lock:
+            found = self._with_special.setdefault(names, found)
+            self._with_special.move_to_end(names)
+            while len(self._with_special) > _MOST_SPECIAL:
+                self._with_special.popitem(last=False)
+        return found
+
     def _open_index(self, cache_path: str | Path | bool) -> trie.VocabularyIndex:
         eos = np.array(self.eos_token_ids, np.int32)
         if cache_path is False or self.size < CACHE_FROM:
@@ -343,14 +393,30 @@ class Vocabulary:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Locks and mapped files don't travel; another process maps the index again.
-        return _restore, (self._data, self._offsets, self.eos_token_ids)
+        return _restore, (self._data, self._offsets, self.eos_token_ids, dict(self.special_tokens))
 
 
 def _restore(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], eos_token_ids: tuple[int, ...]
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    eos_token_ids: tuple[int, ...],
+    special_tokens: Mapping[str, int],
 ) -> Vocabulary:
     """Make a copied or unpickled vocabulary; its offsets already have the full size."""
-    return Vocabulary(TokenTable(data, offsets, eos_token_ids))
+    return Vocabulary(TokenTable(data, offsets, eos_token_ids, special_tokens))
+
+
+def _checked_special(special_tokens: Mapping[str, int], size: int) -> Mapping[str, int]:
+    """Return the names of special tokens; those of ids past the logits are left out."""
+    found = {}
+    for name, token_id in special_tokens.items():
+        if not isinstance(name, str) or not name:
+            raise VocabularyError(f"special_tokens has the name {name!r}: expected text.")
+        if isinstance(token_id, bool) or not isinstance(token_id, int | np.integer) or token_id < 0:
+            raise VocabularyError(f"special_tokens[{name!r}] is {token_id!r}: expected a token id.")
+        if token_id < size:
+            found[name] = int(token_id)
+    return MappingProxyType(found)
 
 
 def _checked_eos(eos_token_ids: Sequence[int] | int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from constrain.cli.doctor import doctor
 from constrain.cli.explain import explain
 from constrain.cli.generate import generate
 from constrain.cli.sample import sample
+from constrain.cli.show import show
 from constrain.cli.warmup import warmup
 
 app = typer.Typer(
@@ -20,13 +21,14 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Make a language model's output match a regex, a JSON Schema, a choice or a Python type.\n\n"
+    help="Make a language model's output match a regex, a grammar, a JSON Schema, a choice or a Python type.\n\n"
     "Exit status: 0 all well, 1 a text doesn't match or a check failed, 2 wrong usage, spec or environment.",
 )
 app.command("generate")(generate)
 app.command("check")(check)
 app.command("explain")(explain)
 app.command("sample")(sample)
+app.command("show")(show)
 app.command("compile")(compile_spec)
 app.command("warmup")(warmup)
 app.command("doctor")(doctor)

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from constrain.spec import Spec
 
 _SPECS = "Spec"
+_GIVEN = ("regex", "grammar", "json_schema", "choice", "type_name")
+_GRAMMAR_FILES = (".lark", ".gbnf", ".ebnf")
 _SCHEMAS = "JSON Schema"
-SPEC_HELP = "SPEC is a file: .json (JSON Schema), .regex; or MODULE:NAME, a Python type. Left out where an option gives it."
+SPEC_HELP = (
+    "SPEC is a file: .json (JSON Schema), .regex, .lark, .gbnf or .ebnf (grammars); or MODULE:NAME, a Python type. "
+    "Left out where an option gives it."
+)
 
 
 def _spec_option(*names: str, help: str, **more: Any) -> Any:
@@ -52,6 +57,16 @@ class SpecOptions:
     ] = None
     type_name: Annotated[
         str | None, _spec_option("--type", metavar="MODULE:NAME", help="Python type, written as JSON.")
+    ] = None
+    grammar: Annotated[
+        Path | None, _spec_option("--grammar", help="File with a grammar, in Lark's language or GBNF.")
+    ] = None
+    start: Annotated[
+        str | None,
+        _spec_option("--start", help="The grammar's first rule ('start' in Lark, 'root' in GBNF)."),
+    ] = None
+    syntax: Annotated[
+        str | None, _spec_option("--syntax", help="The grammar's language: 'auto' (default), 'lark', 'gbnf'.")
     ] = None
     whitespace: Annotated[
         str | None, _schema_option("--whitespace", help="'flexible' (default), 'compact' or a regex.")
@@ -86,7 +101,7 @@ class SpecOptions:
         SpecError
             The spec itself is wrong.
         """
-        given = [n for n in ("regex", "json_schema", "choice", "type_name") if getattr(self, n) is not None]
+        given = [n for n in _GIVEN if getattr(self, n) is not None]
         if len(given) > 1:
             names = ", ".join("--type" if n == "type_name" else "--" + n.replace("_", "-") for n in given)
             raise typer.BadParameter(f"give one spec, not several: {names}")
@@ -94,13 +109,17 @@ class SpecOptions:
             return self._from_option(given[0]), arguments
         if not arguments:
             raise typer.BadParameter(
-                "no spec: name a file (.json, .regex) or use --regex, --json-schema, --choice, --type"
+                "no spec: name a file (.json, .regex, .lark, .gbnf) or use --regex, --grammar, --json-schema, "
+                "--choice, --type"
             )
         return self._from_argument(arguments[0]), arguments[1:]
 
     def _from_option(self, name: str) -> Spec:
         if name == "regex":
             return self._make("regex", self.regex)
+        if name == "grammar":
+            assert self.grammar is not None
+            return self._make("grammar", read_text(self.grammar))
         if name == "json_schema":
             assert self.json_schema is not None
             return self._make("json_schema", read_text(self.json_schema))
@@ -116,11 +135,13 @@ class SpecOptions:
             return self._make("json_schema", read_text(path))
         if path.suffix in (".regex", ".re"):
             return self._make("regex", drop_newline(read_text(path)))
+        if path.suffix in _GRAMMAR_FILES:
+            return self._make("grammar", read_text(path))
         if ":" in text and not path.exists():
             return self._make("python_type", _load_type(text))
         raise typer.BadParameter(
-            f"{text!r} is no spec file: expected a name ending in .json or .regex, or MODULE:NAME; "
-            "or use --regex, --json-schema, --choice, --type"
+            f"{text!r} is no spec file: expected a name ending in .json, .regex, .lark or .gbnf, or MODULE:NAME; "
+            "or use --regex, --grammar, --json-schema, --choice, --type"
         )
 
     def _make(self, kind: str, value: Any) -> Spec:
@@ -135,8 +156,10 @@ class SpecOptions:
             "draft",
             "max_whitespace",
         )
-        allowed = {"regex": ("flags",), "json_schema": schema}.get(kind, ())
-        options = {n: getattr(self, n) for n in ("flags", *schema) if getattr(self, n) is not None}
+        own = {"regex": ("flags",), "grammar": ("start", "syntax"), "json_schema": schema}
+        allowed = own.get(kind, ())
+        names = [name for group in own.values() for name in group]
+        options = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         for name in options:
             if name not in allowed:
                 raise typer.BadParameter(

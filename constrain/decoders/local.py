@@ -237,7 +237,8 @@ class LocalDecoder:
                     f"The spec of row {row.index} allows no token at step {len(row.token_ids)} "
                     f"with {row.remaining} tokens left."
                 )
-            if not self.options.score and self._eos.issuperset(row.allowed.tolist()[:2]):
+            ends = self._eos.issuperset(row.allowed.tolist()[:2])
+            if not self.options.score and ends and row.matcher.is_accepting():
                 self._end(row, int(row.allowed[0]))
                 row.stats.forced_tokens += 1
         seconds = (time.perf_counter() - begin) / len(rows)
@@ -268,7 +269,8 @@ class LocalDecoder:
         if len(row.allowed) == 1:
             row.stats.forced_tokens += 1
         row.covers = None
-        if token_id in self._eos:
+        # A spec may name an end token for a place where the output goes on.
+        if token_id in self._eos and row.matcher.is_accepting():
             self._end(row, token_id)
             return []
         begin = time.perf_counter()

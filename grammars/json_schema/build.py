@@ -9,6 +9,7 @@ import json
 from typing import NoReturn
 
 from constrain.grammars import ir
+from constrain.grammars.combine import embed
 from constrain.grammars.errors import (
     EmptyLanguageError,
     LimitExceededError,
@@ -88,6 +89,8 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
         if _START in unproductive:
             raise _empty_language(*_reason(builder, unproductive))
     grammar = ir.Grammar(tuple(builder.terminals), rules, _START, ignored, builder.pointers)
+    if builder.inner:
+        grammar = embed(grammar, builder.inner)
     return SchemaGrammar(grammar, tuple(builder.dropped), draft)
 
 

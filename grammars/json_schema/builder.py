@@ -18,6 +18,7 @@ from constrain.grammars.ir import (
     ANY_TEXT,
     Choice,
     Expression,
+    Grammar,
     Literal,
     Pattern,
     RuleReference,
@@ -108,6 +109,8 @@ class Builder:
         self.reasons: dict[str, tuple[str, str]] = {}
         self.needs: dict[str, list[Alternatives]] = {}
         self.uses_any = False
+        # Grammars in the place of terminals.
+        self.inner: dict[int, Grammar] = {}
         self._draft = draft
         self._references = References(root, draft, options.registry)
         self.derived = DerivedSchemas(self._read_alone)
@@ -315,6 +318,13 @@ class Builder:
             return _ANYTHING if types else ()
         self.check_supported(facts, types)
         if facts.values is not None:
+            if facts.grammars and types_of(facts) & types & STRING:
+                self.drop_or_raise(
+                    "x-grammar",
+                    facts.grammars[0][1],
+                    "Leave it out.",
+                    "cannot stand beside enum and const",
+                )
             return constants(self, facts)
         found: list[TerminalReference | RuleReference] = []
         if types & STRING:

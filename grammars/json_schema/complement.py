@@ -267,6 +267,8 @@ def _unsupported(facts: Facts) -> Iterator[Unsupported]:
     for name, pointer in facts.formats:
         if name not in formats.SUPPORTED:
             yield Unsupported(f"format {name}", pointer, bits.STRING, _HINT)
+    for _, pointer in facts.grammars:
+        yield Unsupported("x-grammar", pointer, bits.STRING, _HINT)
     for entry in facts.unevaluated_properties:
         yield Unsupported("unevaluatedProperties", entry.pointer, bits.OBJECT, _HINT)
     for entry in facts.unevaluated_items:

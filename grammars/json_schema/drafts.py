@@ -26,6 +26,7 @@ _KEYWORDS: dict[Json, tuple[Handler, int, int]] = {
     "maxLength": (keywords.read_max_length, 4, 2020),
     "pattern": (keywords.read_pattern, 4, 2020),
     "format": (keywords.read_format, 4, 2020),
+    "x-grammar": (keywords.read_grammar, 4, 2020),
     "items": (containers.read_items, 4, 2020),
     "prefixItems": (containers.read_prefix_items, 2020, 2020),
     "minItems": (keywords.read_min_items, 4, 2020),

@@ -182,6 +182,8 @@ class Facts:
         What a number is a multiple of; ``not_multiples``: what it is no multiple of.
     patterns, formats, not_patterns, not_formats : tuple of (str, str)
         Source and pointer.
+    grammars : tuple of (str or dict, str)
+        ``x-grammar`` and its pointer.
     required, forbidden : tuple of str
     objects : tuple of ObjectPart
     names : tuple of Location
@@ -217,6 +219,7 @@ class Facts:
     max_properties: int | None = None
     patterns: tuple[tuple[str, str], ...] = ()
     formats: tuple[tuple[str, str], ...] = ()
+    grammars: tuple[tuple[Json, str], ...] = ()
     not_patterns: tuple[tuple[str, str], ...] = ()
     not_formats: tuple[tuple[str, str], ...] = ()
     required: tuple[str, ...] = ()
@@ -371,6 +374,7 @@ def common_multiple(first: Fraction, second: Fraction) -> Fraction:
 _TUPLES = (
     "patterns",
     "formats",
+    "grammars",
     "not_patterns",
     "not_formats",
     "objects",

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from constrain.grammars.errors import SpecError
-from constrain.grammars.json_schema import formats
+from constrain.grammars.json_schema import formats, string_grammar
 from constrain.grammars.json_schema.cursor import Cursor, show
 from constrain.grammars.json_schema.facts import ANY, TYPE_BITS, Facts, Json, Unsupported
 from constrain.grammars.json_schema.numbers import MAX_DIGITS
@@ -203,6 +203,14 @@ def read_format(facts: Facts, value: Json, at: Cursor) -> None:
         facts.formats += ((value, f"{at.pointer}/format"),)
     else:
         at.dropped[f"{at.pointer}/format"] = None
+
+
+def read_grammar(facts: Facts, value: Json, at: Cursor) -> None:
+    """Read ``x-grammar``."""
+    problem = string_grammar.check(value)
+    if problem is not None:
+        raise at.error("x-grammar", f"{problem}, found {show(value)}.")
+    facts.grammars += ((value, f"{at.pointer}/x-grammar"),)
 
 
 def refuse(facts: Facts, at: Cursor, keyword: str, types: int, hint: str) -> None:

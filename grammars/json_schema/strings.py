@@ -22,11 +22,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     ANY_CHARACTER,
     EMPTY_STRING,
     Alternation,
     Automaton,
+    ByteClass,
     CharacterClass,
     Complement,
     Concatenation,
@@ -35,6 +37,7 @@ from constrain.grammars.ir import (
     Pattern,
     Ranges,
     Repeat,
+    SpecialToken,
 )
 from constrain.grammars.regex.ranges import complement, intersect, normalize
 from constrain.grammars.regex.utf8 import byte_automaton, character_edges
@@ -288,6 +291,17 @@ def quoted(pattern: Pattern, is_canonical: bool) -> Pattern:
     return Concatenation((QUOTE, _escape(pattern, is_canonical), QUOTE))
 
 
+def escaped(pattern: Pattern) -> Pattern:
+    """Return what stands between the quotation marks of the JSON strings of ``pattern``; see `quoted`.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        It speaks of bytes beyond ASCII, or of special tokens.
+    """
+    return _escape(pattern, False)
+
+
 def _escape(pattern: Pattern, is_canonical: bool) -> Pattern:
     # An explicit stack: patterns may be nested as deeply as Limits.nesting allows.
     todo: list[tuple[Pattern, bool]] = [(pattern, False)]
@@ -299,6 +313,14 @@ def _escape(pattern: Pattern, is_canonical: bool) -> Pattern:
                 done.append(_escape_literal(data, is_canonical))
             case CharacterClass(ranges):
                 done.append(character(ranges, is_canonical) if ranges else node)
+            case ByteClass(ranges) if not ranges or ranges[-1][1] < 0x80:
+                done.append(character(ranges, is_canonical) if ranges else node)
+            case ByteClass() | SpecialToken():
+                raise UnsupportedFeatureError(
+                    "x-grammar",
+                    reason="needs a grammar over characters, without single bytes and special tokens",
+                    hint="Leave them out.",
+                )
             case Concatenation(parts) | Alternation(parts) | Intersection(parts):
                 if not is_ready:
                     todo.append((node, True))

@@ -32,9 +32,9 @@ from constrain.grammars.ir import (
     Repeat,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.nodes import Case, Choice, Look, Loop, Near, Sequence, Tree
 from constrain.grammars.regex.ranges import normalize, partition
-from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.regex.utf8 import byte_automaton, character_edges
 
 _PLACE = "the lookaround of a pattern"

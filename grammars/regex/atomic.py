@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from constrain.grammars.ir import Alternation, CharacterClass, Concatenation, Literal, Pattern, Ranges, Repeat
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex import nodes
 from constrain.grammars.regex.build import lengths, single_characters
 from constrain.grammars.regex.nodes import Look, Near, Node, Tree, choice, look, loop, sequence, tree_lengths
 from constrain.grammars.regex.ranges import NONE, is_disjoint, normalize, union
-from constrain.grammars.regex.recursion import Task, run
 
 
 def possessive_loop(body: Tree, minimum: int, maximum: int | None) -> Tree | None:

@@ -24,9 +24,9 @@ from constrain.grammars.ir import (
     Ranges,
     Repeat,
 )
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.ranges import contains, normalize
 from constrain.grammars.regex.ranges import intersect as intersect_sets
-from constrain.grammars.regex.recursion import Task, run
 
 
 def text_literal(text: str) -> Pattern:

@@ -32,6 +32,7 @@ from constrain.grammars.ir import (
     Ranges,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.alternating import assertion_automaton
 from constrain.grammars.regex.build import alternate, concatenate, intersect, is_nullable, lengths, repeat
 from constrain.grammars.regex.nodes import (
@@ -47,7 +48,6 @@ from constrain.grammars.regex.nodes import (
     tree_lengths,
     tree_reach,
 )
-from constrain.grammars.regex.recursion import Task, run
 from constrain.grammars.regex.restrict import restrict
 
 _MAX_LINES = 128

@@ -6,7 +6,7 @@ wherever they can. Otherwise it is a `Node`:
 - `Near`, a condition on the two characters around a place (anchors, word boundaries, lookaround of one
   character),
 - `Look`, lookaround in general,
-- `Sequence`, `Choice`, `Loop` over those.
+- `Sequence`, `Choice`, `Loop` over those (`Lazy` is a loop, too).
 
 `lookaround.lower` turns a node into a pattern.
 """
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Pattern, Ranges
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import (
     alternate,
     concatenate,
@@ -27,7 +28,6 @@ from constrain.grammars.regex.build import (
     single_characters,
 )
 from constrain.grammars.regex.ranges import FULL, NONE, complement, intersect
-from constrain.grammars.regex.recursion import Task, run
 
 
 class Node:
@@ -114,6 +114,11 @@ class Loop(Node):
     body: Tree
     minimum: int
     maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy(Loop):
+    """A loop that is written as lazy. Where texts match as a whole it is like any other; see `lazy`."""
 
 
 Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop

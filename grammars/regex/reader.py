@@ -326,9 +326,13 @@ class Reader:
                     f"Write {mark!r}, or repeat something whose end is certain, such as one character.",
                 )
         else:
-            tree = loop(body, minimum, maximum)
+            tree = self.loop(body, minimum, maximum, suffix == "?")
         parts.append(tree)
         self.last = REPEATED
+
+    def loop(self, body: Tree, minimum: int, maximum: int | None, is_lazy: bool) -> Tree:
+        """Return ``body`` repeated; which counts are tried first says nothing of whole texts."""
+        return loop(body, minimum, maximum)
 
     # -------------------------------------------------------------------------------- for dialects
 

@@ -13,6 +13,7 @@ from constrain.grammars.ir import (
     Ranges,
     Repeat,
 )
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import (
     alternate,
     character_class,
@@ -23,7 +24,6 @@ from constrain.grammars.regex.build import (
 )
 from constrain.grammars.regex.ranges import contains
 from constrain.grammars.regex.ranges import intersect as intersect_sets
-from constrain.grammars.regex.recursion import Task, run
 
 
 def restrict(pattern: Pattern, ranges: Ranges, *, at_end: bool) -> Pattern:

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 
 import constrain
-from constrain.combine import concatenation, union, without_ignored
 from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.grammars import ir
+from constrain.grammars.combine import concatenation, union, without_ignored
 from constrain.spec import Spec
 from tests.reference.grammar import ReferenceGrammar
 from tests.strategies import ALPHABET_BYTES, fixed, grammars

@@ -153,7 +153,9 @@ def _budget(rng: random.Random, matcher: Any, size: int) -> None:
     bitmask = constrain.allocate_token_bitmask(1, size)
     left = int(needed) + 1 + rng.randrange(3)
     fork = matcher.fork()
-    while not fork.is_terminated():
+    for _ in range(100):  # of an output that may be as long as it likes
+        if fork.is_terminated():
+            break
         if left <= 0:
             raise Finding("a budget ran out")
         fork.fill_budget_bitmask(bitmask, 0, remaining=left)

@@ -33,6 +33,16 @@ TREE = {
     },
 }
 
+STATEMENTS = """
+start: statement+
+statement: "re" NAME "=" list ";" | NAME ("(" list ")" | "{" statement* "}")
+list: [NAME ("," NAME)*] | INT
+NAME: /[a-z_]+/
+INT: /[0-9]+/
+%ignore /[ \\n]+/
+%ignore "#" /[^\\n]*/
+"""
+
 SPECS: dict[str, Callable[[], Spec]] = {
     "email": lambda: constrain.regex(r"[\w.+-]{1,20}@[a-z0-9-]+(\.[a-z]{2,4})+"),
     "date": lambda: constrain.regex(r"(?i)(mon|tues|wednes)day, \d{1,2} \p{L}+ \d{4}|\d+(\.\d+)?"),
@@ -48,6 +58,10 @@ SPECS: dict[str, Callable[[], Spec]] = {
     "union": lambda: constrain.regex("a+") | constrain.json_schema({"type": "integer", "maximum": 20}),
     "expressions": lambda: Spec.from_grammar(expression_grammar()),
     "lists": lambda: Spec.from_grammar(list_grammar()),
+    "statements": lambda: constrain.grammar(STATEMENTS),
+    "nested grammar": lambda: constrain.grammar(
+        'start: "a" %json {"type": "integer"} x?\nx: "b" | "(" x ")"\n%ignore / +/', max_ignored=2
+    ),
 }
 
 _WORDS = [

@@ -18,7 +18,8 @@ from tests.reference.engine import ReferenceEngine
 from tests.reference.vocabularies import TokenList
 
 
-def _check(compiled: constrain.CompiledSpec, tokens: TokenList, rng: random.Random) -> None:
+def check_budgets(compiled: constrain.CompiledSpec, tokens: TokenList, rng: random.Random) -> None:
+    """Spend budgets from the least upwards, mostly as badly as may be."""
     least = int(compiled.matcher().min_tokens_to_finish())
     for budget in (least, least + 1, least + 2, least + 7):
         for worst in (1.0, 0.5):
@@ -44,7 +45,22 @@ def test_adversary_on_grammars(grammar: ir.Grammar, tokens: TokenList, rng: rand
         compiled = compile_grammar(grammar, tokens)
     except constrain.EmptyLanguageError:
         return
-    _check(compiled, tokens, rng)
+    check_budgets(compiled, tokens, rng)
+
+
+@strategies.fixed(40)
+@given(
+    strategies.lexical_grammars(),
+    strategies.vocabularies('ab.1"; \n#'),
+    st.randoms(use_true_random=False),
+)
+def test_adversary_on_lexical_grammars(grammar: ir.Grammar, tokens: TokenList, rng: random.Random) -> None:
+    """The same where lexemes fuse and hide one another, so that separators must stand between them."""
+    try:
+        compiled = compile_grammar(grammar, tokens)
+    except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
+        return
+    check_budgets(compiled, tokens, rng)
 
 
 @strategies.fixed(40)
@@ -59,14 +75,14 @@ def test_adversary_on_patterns(pattern: ir.Pattern, tokens: TokenList, rng: rand
         compiled = compile_grammar(ir.pattern_grammar(pattern), tokens)
     except constrain.EmptyLanguageError:
         return
-    _check(compiled, tokens, rng)
+    check_budgets(compiled, tokens, rng)
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_adversary_on_specs(name: str) -> None:
     """The same for the usual kinds of spec."""
     tokens = small_vocabulary()
-    _check(constrain.compile(SPECS[name](), tokens.build(), cache=False), tokens, random.Random(11))
+    check_budgets(constrain.compile(SPECS[name](), tokens.build(), cache=False), tokens, random.Random(11))
 
 
 @pytest.mark.parametrize("name", ["record", "email", "expressions"])

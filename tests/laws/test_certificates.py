@@ -53,6 +53,16 @@ def test_ranks_of_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
 
 
 @strategies.fixed(50)
+@given(strategies.lexical_grammars(), strategies.vocabularies('ab.1"; \n#'))
+def test_ranks_of_lexical_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
+    """The same where lexemes fuse and hide one another, so that separators must stand between them."""
+    try:
+        _check_grammar(grammar, tokens)
+    except constrain.UnsupportedFeatureError:
+        event("refused")
+
+
+@strategies.fixed(50)
 @given(strategies.any_patterns(), st.booleans().flatmap(lambda m: strategies.vocabularies("abé ", missing=m)))
 def test_ranks_of_patterns(pattern: ir.Pattern, tokens: TokenList) -> None:
     """The same for patterns, also where some bytes are no tokens."""

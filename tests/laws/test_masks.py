@@ -174,13 +174,19 @@ CORNERS = {
         (_BLANK, ir.Terminal(ir.Literal(b"a"), "a")),
         {"start": ir.Sequence((_FIRST, _SECOND, ir.Repetition(_FIRST, 0, 1)))},
         "start",
-        ir.Ignored((0,), leading=True, consecutive=True),
+        ir.Ignored((0,), leading=True, most=None),
+    ),
+    "two blanks at most": ir.Grammar(
+        (ir.Terminal(ir.Literal(b"a"), "a"), _BLANK, ir.Terminal(ir.Literal(b"#"), "comment")),
+        {"start": ir.Repetition(_FIRST, 1, 3)},
+        "start",
+        ir.Ignored((1, 2), trailing=True, most=2),
     ),
     "blanks that overlap": ir.Grammar(
         (ir.Terminal(ir.Literal(b"a"), "a"), ir.Terminal(ir.Repeat(ir.Literal(b" "), 1, 3), "blank")),
         {"start": ir.Repetition(_FIRST, 1, 3)},
         "start",
-        ir.Ignored((1,), leading=True, trailing=True, consecutive=True),
+        ir.Ignored((1,), leading=True, trailing=True, most=None),
     ),
 }
 
@@ -188,7 +194,7 @@ CORNERS = {
 @pytest.mark.parametrize("name", CORNERS)
 def test_masks_of_corners(name: str) -> None:
     """E1 on grammars that were once wrong, with a token longer than all others."""
-    tokens = with_all_bytes([b" " * 20, b"a  ", b"  a", b"a", b" " * 300])
+    tokens = with_all_bytes([b" " * 20, b"a  ", b"  a", b"a", b" " * 300, b" #", b"a # ", b"a#a"])
     assert check_all_states(CORNERS[name], tokens, at_most=20)
 
 

@@ -184,7 +184,7 @@ def _from_lark(parser: lark.Lark) -> ir.Grammar:
         tuple(ir.Terminal(_pattern(t.pattern.to_regexp()), t.name) for t in parser.terminals),
         {name: ir.Choice(tuple(alternatives)) for name, alternatives in bodies.items()},
         "start",
-        ir.Ignored(ignored, leading=True, trailing=True, consecutive=True),
+        ir.Ignored(ignored, leading=True, trailing=True, most=None),
     )
 
 
@@ -274,8 +274,13 @@ def test_greedy_lexemes_fuse() -> None:
         (ir.Ignored((1,)), {b"a", b"aa", b"a a", b"aaa"}),
         (ir.Ignored((1,), leading=True), {b"a", b" a", b"aa", b"a a", b" aa", b"aaa"}),
         (ir.Ignored((1,), trailing=True), {b"a", b"a ", b"aa", b"a a", b"aa ", b"aaa"}),
+        (ir.Ignored((1,), leading=True, most=0), {b"a", b"aa", b"aaa"}),
         (
-            ir.Ignored((1,), leading=True, trailing=True, consecutive=True),
+            ir.Ignored((1,), leading=True, trailing=True, most=2),
+            {b"a", b" a", b"a ", b"aa", b"a a", b" aa", b"aa ", b"aaa", b"  a", b" a ", b"a  "},
+        ),
+        (
+            ir.Ignored((1,), leading=True, trailing=True, most=None),
             {b"a", b" a", b"a ", b"aa", b"a a", b" aa", b"aa ", b"aaa", b"  a", b" a ", b"a  "},
         ),
     ],

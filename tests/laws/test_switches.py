@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, event, given
 from numpy.typing import NDArray
 
 import constrain
@@ -17,6 +17,7 @@ from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena, ArenaOptions
 from constrain.tokenizer_index.network import build_network
 from tests import strategies
+from tests.laws.indented import outline, statements
 from tests.laws.specs import real_vocabulary
 from tests.laws.walks import DIGITS, LETTERS, expression_grammar, list_grammar, members_of
 from tests.reference.engine import ReferenceEngine, UnknownError
@@ -76,6 +77,8 @@ def _counted(minimum: int, maximum: int | None) -> ir.Pattern:
 GRAMMARS = {
     "expressions": expression_grammar(),
     "lists": list_grammar(),
+    "blocks": statements(),
+    "outline": outline(),
     "count": ir.pattern_grammar(_counted(3, 90)),
     "not": ir.pattern_grammar(
         ir.Intersection(
@@ -103,6 +106,9 @@ TOKENS = with_all_bytes(
         b"# x",
         b"#\xc3",
         b"x" * 30,
+        b":\n ",
+        b"a:\n  a",
+        b"\n\n   ",
         b"a\xe6\x97",
         None,
     ]
@@ -135,10 +141,13 @@ def test_switches_change_nothing_at_random(switch: str, grammar: ir.Grammar, tok
         assume(False)
     other = arena(grammar, vocabulary, **SWITCHES[switch])
     for seed in range(2):
-        for expected, found in zip(
-            walk(plain, vocabulary, seed, 6), walk(other, vocabulary, seed, 6), strict=True
-        ):
-            np.testing.assert_array_equal(found, expected)
+        try:
+            expected = walk(plain, vocabulary, seed, 6)
+        except constrain.LimitExceededError:
+            event("a long token may be read in too many ways")
+            return
+        for one, two in zip(expected, walk(other, vocabulary, seed, 6), strict=True):
+            np.testing.assert_array_equal(two, one)
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

@@ -117,7 +117,7 @@ def expression_grammar(*, greedy: bool = True) -> ir.Grammar:
             (opening, ir.Repetition(ir.Sequence((total, ir.Repetition(comma, 0, 1))), 0, None), closing)
         ),
     }
-    return ir.Grammar(terminals, rules, "sum", ir.Ignored((8, 9), True, True, True))
+    return ir.Grammar(terminals, rules, "sum", ir.Ignored((8, 9), True, True, None))
 
 
 def list_grammar() -> ir.Grammar:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from constrain.grammars import ir
 from tests.reference.grammar import DEAD, ReferenceGrammar, State
+from tests.reference.indented import IndentedGrammar
 from tests.reference.patterns import UnknownError
 
 __all__ = ["ReferenceEngine", "UnknownError"]
@@ -34,7 +35,7 @@ class ReferenceEngine:
         *,
         at_most: int = 2000,
     ) -> None:
-        self.language = ReferenceGrammar(grammar)
+        self.language = ReferenceGrammar(grammar) if grammar.indentation is None else IndentedGrammar(grammar)
         self.tokens = list(tokens)
         self.eos_token_ids = frozenset(eos_token_ids)
         self.at_most = at_most

@@ -37,11 +37,11 @@ Residuals: TypeAlias = frozenset[tuple[int, patterns.Term]]
 class Branch(NamedTuple):
     """One way to have come to a place.
 
-    ``phase`` is ``"start"`` before anything was read, ``"lexeme"`` after a lexeme, ``"ignored"``
-    after ignored text.
+    ``ignored`` is how many ignored lexemes were read since the last other one (at most 1 where any number may
+    be), ``None`` before anything was read.
     """
 
-    phase: str
+    ignored: int | None
     kernel: Kernel
 
 
@@ -218,14 +218,17 @@ class ReferenceGrammar:
     def _ignorable(self, branch: Branch) -> bool:
         """May ignored text stand here?"""
         ignored = self.grammar.ignored
-        allowed = {"start": ignored.leading, "lexeme": True, "ignored": ignored.consecutive}
+        if branch.ignored is None:
+            allowed = ignored.leading and ignored.most != 0
+        else:
+            allowed = ignored.most is None or branch.ignored < ignored.most
         goes_on = bool(self._terminals(branch.kernel))
-        return allowed[branch.phase] and (goes_on or (ignored.trailing and self._is_complete(branch.kernel)))
+        return allowed and (goes_on or (ignored.trailing and self._is_complete(branch.kernel)))
 
     def _may_end(self, place: Place) -> bool:
         return any(
-            self._is_complete(kernel) and (phase != "ignored" or self.grammar.ignored.trailing)
-            for phase, kernel in place
+            self._is_complete(kernel) and (not ignored or self.grammar.ignored.trailing)
+            for ignored, kernel in place
         )
 
     def _competitors(self, place: Place) -> Residuals:
@@ -238,10 +241,14 @@ class ReferenceGrammar:
 
     def _advance(self, place: Place, accept_set: frozenset[int]) -> Place:
         scanned = frozenset().union(*(self._scan(b.kernel, accept_set) for b in place))
-        after = {Branch("lexeme", scanned)} if scanned else set()
+        after = {Branch(0, scanned)} if scanned else set()
         if not accept_set.isdisjoint(self.grammar.ignored.terminals):
-            kept = frozenset().union(*(b.kernel for b in place if self._ignorable(b)))
-            after |= {Branch("ignored", kept)} if kept else set()
+            kept: dict[int, Kernel] = {}
+            for branch in place:
+                if self._ignorable(branch):
+                    n = 1 if self.grammar.ignored.most is None else 1 + (branch.ignored or 0)
+                    kept[n] = kept.get(n, frozenset()) | branch.kernel
+            after |= {Branch(n, kernel) for n, kernel in kept.items() if kernel}
         return frozenset(after)
 
     def _accept_set(self, configuration: Configuration) -> frozenset[int]:
@@ -258,7 +265,7 @@ class ReferenceGrammar:
         """The state before the first byte."""
         if self.is_empty:
             return DEAD
-        place = frozenset({Branch("start", frozenset({((_ROOT, 0), None)}))})
+        place = frozenset({Branch(None, frozenset({((_ROOT, 0), None)}))})
         return frozenset({Configuration(place, self._competitors(place), True)})
 
     def step(self, state: State, byte: int) -> State:
@@ -283,7 +290,10 @@ class ReferenceGrammar:
             terms = set(self.terms)
             for configuration in state:
                 terms |= {residual for _, residual in configuration.residuals}
-            self._classes[state] = patterns.representatives(terms)
+            walls = {
+                end for t in self.grammar.terminals for pair in t.not_before for end in (pair[0], pair[1] + 1)
+            }
+            self._classes[state] = sorted({*patterns.representatives(terms), *walls})
         return self._classes[state]
 
     def _step_configuration(self, configuration: Configuration, byte: int) -> set[Configuration]:
@@ -293,12 +303,22 @@ class ReferenceGrammar:
             after.add(Configuration(configuration.place, residuals, False))
         accept_set = self._accept_set(configuration)
         is_greedy = any(self.grammar.terminals[t].greedy for t in accept_set)
-        if accept_set and not (residuals and is_greedy):
+        goes_on = bool(residuals) or self._is_held(configuration, byte)
+        if accept_set and not (goes_on and is_greedy):
             place = self._advance(configuration.place, accept_set)
             residuals = _step_residuals(self._competitors(place), byte)
             if residuals:
                 after.add(Configuration(place, residuals, False))
         return after
+
+    def _is_held(self, configuration: Configuration, byte: int) -> bool:
+        """May ``byte`` not follow one of the terminals that end here? Then it counts as going on."""
+        return any(
+            low <= byte <= high
+            for t, residual in configuration.residuals
+            if not configuration.is_fresh and patterns.is_nullable(residual)
+            for low, high in self.grammar.terminals[t].not_before
+        )
 
     def steps(self, state: State, data: bytes) -> State:
         """Return the state after all of ``data``."""
@@ -317,8 +337,13 @@ class ReferenceGrammar:
                 return True
         return False
 
+    def alike(self, state: State) -> State:
+        """Return a state, the same for all that are viable for the same reason."""
+        return state
+
     def is_viable(self, state: State, *, at_most: int = 2000) -> bool | None:
         """Does some text lead on to acceptance? ``None``: not known after ``at_most`` states."""
+        state = self.alike(state)
         parent: dict[State, State | None] = {state: None}
         queue = deque([state])
         while queue:
@@ -332,7 +357,7 @@ class ReferenceGrammar:
             if len(parent) > at_most:
                 return None
             for byte in self.classes(current):
-                after = self.step(current, byte)
+                after = self.alike(self.step(current, byte))
                 if after and after not in parent and self._viable.get(after, True):
                     parent[after] = current
                     queue.append(after)

@@ -30,7 +30,7 @@ class Element(NamedTuple):
 class Branch(NamedTuple):
     """One way to have come to the start of a lexeme; see `tests.reference.grammar`."""
 
-    phase: str
+    ignored: int | None
     kernel: Kernel
 
 
@@ -185,15 +185,16 @@ class NetworkWalk:
 
     def _ignorable(self, branch: Branch) -> bool:
         n = self.network
-        allowed = {"start": n.ignored_leading, "lexeme": True, "ignored": n.ignored_consecutive}
+        if branch.ignored is None:
+            allowed = n.ignored_leading and n.ignored_most != 0
+        else:
+            allowed = n.ignored_most is None or branch.ignored < n.ignored_most
         goes_on = bool(self._terminals(branch.kernel))
-        return allowed[branch.phase] and (
-            goes_on or (n.ignored_trailing and self._is_complete(branch.kernel))
-        )
+        return allowed and (goes_on or (n.ignored_trailing and self._is_complete(branch.kernel)))
 
     def _may_end(self, place: frozenset[Branch]) -> bool:
         return any(
-            self._is_complete(branch.kernel) and (branch.phase != "ignored" or self.network.ignored_trailing)
+            self._is_complete(branch.kernel) and (not branch.ignored or self.network.ignored_trailing)
             for branch in place
         )
 
@@ -217,11 +218,14 @@ class NetworkWalk:
         after = set()
         scanned: Kernel = frozenset().union(*(self._scan(b.kernel, accept_set) for b in place))
         if scanned:
-            after.add(Branch("lexeme", scanned))
+            after.add(Branch(0, scanned))
         if not accept_set.isdisjoint(int(t) for t in self.network.ignored_terminals):
-            kept: Kernel = frozenset().union(*(b.kernel for b in place if self._ignorable(b)))
-            if kept:
-                after.add(Branch("ignored", kept))
+            kept: dict[int, Kernel] = {}
+            for branch in place:
+                if self._ignorable(branch):
+                    count = 1 if self.network.ignored_most is None else 1 + (branch.ignored or 0)
+                    kept[count] = kept.get(count, frozenset()) | branch.kernel
+            after |= {Branch(count, kernel) for count, kernel in kept.items() if kernel}
         return frozenset(after)
 
     # ------------------------------------------------------------------------------ states
@@ -229,7 +233,7 @@ class NetworkWalk:
     @property
     def start(self) -> State:
         """The state before the first byte."""
-        place = frozenset({Branch("start", self._first())})
+        place = frozenset({Branch(None, self._first())})
         return frozenset({Configuration(place, self._elements(place), True)})
 
     def step(self, state: State, byte: int) -> State:

@@ -455,3 +455,16 @@ def test_full_arenas_are_left_in_time() -> None:
             arenas.add(compiled.arena)
         assert remaining >= 0
     assert len(arenas) > 1
+
+
+def test_the_first_terminal_costs_what_it_needs() -> None:
+    # No terminal is an indent where indentation doesn't count.
+    terminals = tuple(ir.Terminal(ir.Literal(data), "t") for data in (b"abcd", b"x"))
+    first, other = (ir.TerminalReference(i) for i in range(2))
+    grammar = ir.Grammar(terminals, {"s": ir.Sequence((other, first, other))}, "s")
+    tokens = [*(bytes([byte]) for byte in range(256)), None]
+    vocabulary = constrain.Vocabulary.from_tokens(tokens, eos_token_ids=256)
+    matcher = constrain.compile(Spec.from_grammar(grammar), vocabulary, cache=False).matcher()
+    assert matcher.min_tokens_to_finish() == 6
+    assert matcher.accept_string("x")
+    assert matcher.min_tokens_to_finish() == 5

@@ -231,3 +231,12 @@ def test_batches_are_checked_too() -> None:
                 alone = constrain.allocate_token_bitmask(1, tokens.size)
                 matcher.fill_next_token_bitmask(alone, 0)
                 assert np.array_equal(together[row], alone[0])
+
+
+def test_a_check_that_needs_too_much_room_is_a_limit_error() -> None:
+    """Deciding what can be finished stops at the arena's limit, with the error of limits."""
+    tokens: list[bytes | None] = [bytes([b]) for b in range(256) if b != ord("b")]
+    vocabulary = constrain.Vocabulary.from_tokens([*tokens, None, b"ab"], eos_token_ids=[255])
+    spec = constrain.regex("((a|ab){100}){30}c")
+    with pytest.raises(constrain.LimitExceededError, match="arena_bytes"):
+        constrain.compile(spec, vocabulary, cache=False, limits=constrain.Limits(arena_bytes=150_000))

@@ -242,7 +242,7 @@ def test_ignored_text_as_a_symbol_must_be_repeatable() -> None:
     """A terminal that is ignored and used in a rule is refused where ignored text may not repeat."""
     terminals = (*letters("a"), ir.Terminal(ir.Literal(b" "), "blank", pointer="#/blank"))
     rules = {"start": ir.Sequence((T(0), T(1)))}
-    build(ir.Grammar(terminals, rules, "start", ir.Ignored((1,), consecutive=True)))
+    build(ir.Grammar(terminals, rules, "start", ir.Ignored((1,), most=None)))
     with pytest.raises(UnsupportedFeatureError, match="'blank'") as caught:
         build(ir.Grammar(terminals, rules, "start", ir.Ignored((1,))))
     assert caught.value.pointer == "#/blank"
@@ -418,7 +418,7 @@ def test_names_and_places_are_kept() -> None:
         ir.Terminal(ir.Literal(b" "), "blank"),
         ir.Terminal(ir.Literal(b"z"), "unused"),
     )
-    ignored = ir.Ignored((1,), leading=True, trailing=False, consecutive=True)
+    ignored = ir.Ignored((1,), leading=True, trailing=False, most=None)
     network = build(ir.Grammar(terminals, {"start": T(0)}, "start", ignored))
     assert network.terminal_names == ("A", "blank", "unused")
     assert network.terminal_pointers == ("#/a", None, None)
@@ -426,10 +426,10 @@ def test_names_and_places_are_kept() -> None:
     assert network.greedy[0] == 1
     assert network.ignored.tolist() == [0, 1, 0]
     assert network.ignored_terminals.tolist() == [1]
-    assert (network.ignored_leading, network.ignored_trailing, network.ignored_consecutive) == (
+    assert (network.ignored_leading, network.ignored_trailing, network.ignored_most) == (
         True,
         False,
-        True,
+        None,
     )
     assert network.start_offsets.tolist() == [0, 1, 2, 2]
 
@@ -453,7 +453,7 @@ def test_numbers_and_blanks_are_greedy_for_free() -> None:
     terminals = (NUMBER, *letters(","), BLANK)
     listed = ir.Sequence((T(0), ir.Repetition(ir.Sequence((T(1), T(0))), 0, None)))
     assert greedy(terminals, listed, ir.Ignored((2,))) == [True, False, True]
-    assert greedy(terminals, listed, ir.Ignored((2,), consecutive=True)) == [True, False, False]
+    assert greedy(terminals, listed, ir.Ignored((2,), most=None)) == [True, False, False]
 
 
 def test_what_may_be_continued_is_not_greedy() -> None:

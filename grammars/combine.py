@@ -1,18 +1,20 @@
-"""Unions and concatenations of grammars.
+"""Unions and concatenations of grammars, and grammars in the place of terminals.
 
 Each part keeps its own ignored text. Where a grammar's policy cannot stand for the whole, it is
 written into the rules: every lexeme but the first is preceded by the ignored text that may stand there.
 For that each rule gets two versions, one for when lexemes came before it (*inner*) and one for when it
 brings the first lexeme (*first*); the empty text is dealt with apart.
 
-Priorities and greedy terminals work across parts that are alive at the same place, as in one grammar.
+Priorities and greedy terminals work across parts that are alive at the same place: in `union` and
+`concatenation` that is refused, in `embed` it is as in one grammar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     ByteClass,
     Choice,
@@ -27,25 +29,100 @@ from constrain.grammars.ir import (
     StateMachine,
     TerminalReference,
 )
+from constrain.grammars.limits import Limits, Watch
+from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.regex.recursion import Task, run
+from constrain.grammars.separate import check_concatenation, check_union, is_lexed, leveled, leveled_pair
 
 _NOTHING = Sequence(())
 _NEVER = Choice(())
 _SOME_BYTES = Repeat(ByteClass(((0, 255),)), 1, None)
 
 
-def union(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of either grammar."""
+def union(first: Grammar, second: Grammar, watch: Watch | None = None) -> Grammar:
+    """Return the grammar of the texts of either grammar.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Lexemes of one might take texts of the other; see `separate`.
+    """
+    _refuse_indentation(first, second)
+    check_union(first, second, watch or Watch(Limits()))
+    first, second = leveled_pair(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
         first, second = without_ignored(first), without_ignored(second)
     return _join(first, second, Choice, shared)
 
 
-def concatenation(first: Grammar, second: Grammar) -> Grammar:
-    """Return the grammar of the texts of ``first`` followed by texts of ``second``."""
+def concatenation(first: Grammar, second: Grammar, watch: Watch | None = None) -> Grammar:
+    """Return the grammar of the texts of ``first`` followed by texts of ``second``.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Lexemes of one might take texts of the other; see `separate`.
+    """
+    _refuse_indentation(first, second)
+    check_concatenation(first, second, watch or Watch(Limits()))
+    first, second = leveled_pair(first, second)
     return _join(without_ignored(first), without_ignored(second), Sequence, None)
+
+
+def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
+    """Return ``host`` with grammars in the place of terminals; what each ignores stays its own.
+
+    Parameters
+    ----------
+    host : Grammar
+    inner : mapping of int to Grammar
+        By the terminal that each takes the place of. Of that terminal's pattern only counts whether it matches
+        the empty text, which must be so if the grammar does.
+    """
+    if not inner:
+        return host
+    _refuse_indentation(host, *inner.values())
+    found = without_ignored(host)
+    starts: dict[int, str] = {}
+    rules = dict(found.rules)
+    terminals = list(found.terminals)
+    pointers = dict(found.pointers)
+    names = set(rules)
+    for t, grammar in inner.items():
+        part = without_ignored(leveled(grammar) if is_lexed(host) else grammar)
+        n = len(terminals)
+        new_names = {name: _fresh(name, names) for name in part.rules}
+        for name, body in part.rules.items():
+            rules[new_names[name]] = run(
+                _map(body, lambda i, n=n: TerminalReference(i + n), new_names.__getitem__)  # type: ignore[misc]
+            )
+        terminals += part.terminals
+        pointers.update({new_names[name]: p for name, p in part.pointers.items() if name in new_names})
+        starts[t] = new_names[part.start]
+
+    def terminal(index: int) -> Expression:
+        name = starts.get(index)
+        return TerminalReference(index) if name is None else RuleReference(name)
+
+    for name in found.rules:
+        rules[name] = run(_map(rules[name], terminal, str))
+    return Grammar(tuple(terminals), rules, found.start, Ignored(), pointers)
+
+
+def derives_empty(grammar: Grammar) -> bool:
+    """Is the empty text a member, as far as rules and patterns tell?"""
+    return grammar.start in _Rewriting(grammar).empty_rules
+
+
+def _refuse_indentation(*grammars: Grammar) -> None:
+    """Refuse what concerns the text as a whole."""
+    if any(grammar.indentation is not None for grammar in grammars):
+        raise UnsupportedFeatureError(
+            "indentation",
+            reason="counts for a whole text, so its grammar cannot be part of another",
+            hint="Compile it by itself.",
+        )
 
 
 def _shared_policy(first: Grammar, second: Grammar) -> Grammar | None:
@@ -68,7 +145,7 @@ def _shared_policy(first: Grammar, second: Grammar) -> Grammar | None:
 def _policy(grammar: Grammar) -> object:
     ignored = grammar.ignored
     terminals = [grammar.terminals[t] for t in ignored.terminals]
-    marks = ignored.leading, ignored.trailing, ignored.consecutive
+    marks = ignored.leading, ignored.trailing, ignored.most
     return [(t.pattern, t.priority, t.greedy) for t in terminals], bool(terminals) and marks
 
 
@@ -174,7 +251,7 @@ class _Rewriting:
         self.find_empty_rules()
         ignored = source.ignored
         blank = Choice(tuple(TerminalReference(t) for t in ignored.terminals))
-        self.blanks: Expression = Repetition(blank, 0, None if ignored.consecutive else 1)
+        self.blanks: Expression = Repetition(blank, 0, ignored.most)
 
     def grammar(self) -> Grammar:
         """Return the rewritten grammar."""

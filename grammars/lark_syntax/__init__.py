@@ -1,0 +1,1 @@
+"""Lark's grammar language to the intermediate representation."""

@@ -1,0 +1,1 @@
+"""Free text with tagged regions in it: tool calls, reasoning sections, structural tags."""

@@ -1,0 +1,223 @@
+"""Malformed grammars in Lark's language are refused with their place, and no grammar takes for ever."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import lark
+import pytest
+
+import constrain
+from constrain.errors import (
+    ConstrainError,
+    EmptyLanguageError,
+    LimitExceededError,
+    SpecError,
+    UnsupportedFeatureError,
+)
+
+# (grammar, line, column, part of the message)
+MALFORMED = [
+    ('start: "a', 1, 8, "never closed"),
+    ("start: /a", 1, 8, "never closed"),
+    ("start: 'a'", 1, 8, "double quotes"),
+    ("start: (a", 1, 8, "never closed"),
+    ("start: a)", 1, 9, "found ')'"),
+    ("start: a ~", 1, 11, "expected a value"),
+    ('start "a"', 1, 7, "expected ':'"),
+    ('start: "a"\n  : "b"', 2, 3, "found ':'"),
+    ('start: "a"++', 1, 12, "another quantifier"),
+    ("start: *", 1, 8, "nothing before"),
+    ('start: "a"~3..2', 1, 11, "no range of counts"),
+    ('start: "a" -> B', 1, 15, "rule's name"),
+    ('start: "a"\nstart: "b"', 2, 1, "defined twice"),
+    ('start: A\nA: "a"\nA: "b"', 3, 1, "defined twice"),
+    ("start: x", 1, 8, "not defined"),
+    ('start: "a" | x\nx: y', 2, 4, "not defined"),
+    ('start: A\nA: B\nB: "x" A', 3, 8, "recursive"),
+    ('start: A\nA: x\nx: "a"', 2, 4, "cannot stand in a terminal"),
+    ("start: A\nA: /x*/", 2, 1, "matches the empty text"),
+    ("start: /x?/", 1, 8, "matches the empty text"),
+    ("start: A\nA:", 2, 1, "is empty"),
+    ('start: ""', 1, 8, "empty string"),
+    ("start: A\nA: /(x/", 2, 5, "never closed"),
+    ("start: A\nA: /x{3,2}/", 2, 6, "greater than the maximum"),
+    ('start: "\\x4"', 1, 9, "hexadecimal"),
+    ('start: "b".."a"', 1, 8, "comes after"),
+    ('start: "ab".."c"', 1, 8, "one character"),
+    ('start: t{"a"}\nt{x, y}: x y', 1, 8, "needs 2 arguments"),
+    ('start: t\nt{x}: x "a"', 1, 8, "needs arguments"),
+    ('start: x{"a"}\nx: "a"', 1, 8, "no template"),
+    ('start: t{"a"}\nt{x, x}: x', 2, 6, "stands there twice"),
+    ('?_x: "a"\nstart: _x', 1, 2, "modifier"),
+    ('start: _x\n_x: "a" -> b', 2, 9, "aliases"),
+    ('__x: "a"\nstart: __x', 1, 1, "reserved"),
+    ("%import common.FOO\nstart: FOO", 1, 16, "has no terminal 'FOO'"),
+    ("%import nowhere.A\nstart: A", 1, 1, "not found"),
+    ("%import common", 1, 9, "nothing to import"),
+    ("%ignore\nstart: /a/", 1, 1, "needs a terminal"),
+    ("%ignore WS\nstart: /a/", 1, 9, "not defined"),
+    ('%override x: "a"\nstart: x', 1, 11, "not defined before"),
+    ("%unknown x", 1, 1, "no directive"),
+    ('start: %json {"type": }', 1, 23, "Expecting value"),
+    ('start: "a" & "b"', 1, 8, "terminals only"),
+    ('other: "a"', 1, 1, "no rule 'start'"),
+    ("", 1, 1, "no rule 'start'"),
+]
+
+
+@pytest.mark.parametrize("text, line, column, message", MALFORMED)
+def test_place_of_an_error(text: str, line: int, column: int, message: str) -> None:
+    """The error names the place and what is wrong, and draws a caret."""
+    with pytest.raises(SpecError) as caught:
+        constrain.grammar(text, syntax="lark")
+    error = caught.value
+    assert message in str(error)
+    assert (error.line, error.column) == (line, column), str(error)
+    assert str(error).endswith("^")
+
+
+UNSUPPORTED = [
+    "start: A /b/ A\nA: /(a)\\1/",
+    "start: A NAME\nA: /a\\b/\nNAME: /[a-z]/",
+    'start[max_tokens=3]: "a"',
+    '%llguidance {"no_forcing": true}\nstart: "a"',
+    "start: <[^3]>",
+    'start: %json {"not": {"type": "string"}}',
+]
+
+
+@pytest.mark.parametrize("text", UNSUPPORTED)
+def test_refusals_have_a_place(text: str) -> None:
+    """What cannot be enforced is refused with line and column."""
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        constrain.grammar(text)
+    assert caught.value.line is not None
+
+
+@pytest.mark.parametrize("text", ["start: start", 'start: "a" x\nx: y "b"\ny: x', 'start: x+\nx: "a" x'])
+def test_no_text(text: str) -> None:
+    """A grammar without any text is an error of its own kind."""
+    with pytest.raises(EmptyLanguageError) as caught:
+        constrain.grammar(text)
+    assert caught.value.line == 1
+
+
+LIMITED = {
+    "infinite templates": 'start: t{"a"}\nt{x}: "a" | t{u{x}}\nu{x}: x x',
+    "doubling terminals": "start: A0\n"
+    + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(40))
+    + '\nA40: "a"',
+    "deep groups": "start: " + "(" * 5000 + '"a"' + ")" * 5000,
+    "deep JSON": "start: %json " + '{"not":' * 100_000 + "{}" + "}" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_work_is_bounded(name: str) -> None:
+    """What would grow without end is stopped at a limit that the error names."""
+    with pytest.raises(LimitExceededError):
+        constrain.grammar(LIMITED[name], limits=constrain.Limits(states=20_000, positions=50_000))
+
+
+def test_large_grammar() -> None:
+    """A grammar of a megabyte is read, or stopped by the limit on time, never a crash."""
+    n = 20_000
+    rules = [f'r{i}: "x" r{i + 1} | /a+/ "y"? (/b/ | "c")*' for i in range(n)]
+    text = "start: r0\n" + "\n".join(rules) + f'\nr{n}: "z"\n'
+    try:
+        assert constrain.grammar(text, limits=constrain.Limits(compile_seconds=60)).matches("aybc")
+    except LimitExceededError as error:
+        assert error.limit == "compile_seconds"
+
+
+def test_deep_nesting_within_the_limits() -> None:
+    """Groups, references of terminals and imports of a thousand levels need no recursion."""
+    spec = constrain.grammar("start: " + "(" * 1000 + '"a"' + ")" * 1000)
+    assert spec.matches("a")
+    chain = "\n".join(f"A{i}: A{i + 1}" for i in range(1000))
+    assert constrain.grammar(f'start: A0\n{chain}\nA1000: "a"').matches("a")
+
+
+def test_circular_imports(tmp_path: Path) -> None:
+    """Grammars that import each other are refused, with the circle."""
+    (tmp_path / "one.lark").write_text("%import .two.B\nA: B", encoding="utf-8")
+    (tmp_path / "two.lark").write_text("%import .one.A\nB: A", encoding="utf-8")
+    with pytest.raises(SpecError, match=r"one\.lark imports two\.lark imports one\.lark"):
+        constrain.grammar("%import one.A\nstart: A", import_paths=tmp_path)
+
+
+BASES = [
+    r"""
+start: a+ | "b"i~2..3
+   | [c] -> x
+   | d{"a", B}
+?a.2: "x" B | (B | c)* "y"?
+B.-1: /a\/b/i ("c" | C)~2 "a".."z"
+C: "u" /vw/s
+!c: _e{B} | _e{a}
+_e{t}: t "," t
+d{x, y}: x (y x)*
+%import common.WS
+%ignore WS
+%ignore "//" /[^\n]*/
+""",
+    """
+%import common (INT, CNAME)
+%declare _UNUSED
+start: (statement ";")*  # comment
+statement: CNAME "=" expr | "print" expr
+?expr: expr "+" expr | INT
+    | "(" expr ")"
+%extend expr: CNAME
+%override INT: /[0-7]+/
+""",
+]
+PIECES = [
+    *"()[]|~2./\\aB{},%:\n +*?!_i-1#",
+    "..",
+    '"x"',
+    "/y/",
+    "->",
+    "~2",
+    "%ignore ",
+    "//",
+    "_e{B}",
+    "start",
+]
+# What Lark takes and we refuse, on purpose.
+STRICTER = ("has no terminal", "no range of counts", "is no directive", "has no rule")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_refuses_what_lark_refuses(seed: int) -> None:
+    """Grammars with random edits are malformed exactly if Lark says so, apart from our additions."""
+    rng = random.Random(seed)
+    for _ in range(100):
+        text = rng.choice(BASES)
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            at = rng.randrange(len(text) + 1)
+            match rng.randrange(3):
+                case 0:
+                    text = text[:at] + text[at + rng.randrange(1, 4) :]
+                case 1:
+                    text = text[:at] + rng.choice(PIECES) + text[at:]
+                case _:
+                    other = rng.randrange(len(text))
+                    text = text[:at] + text[other : other + rng.randrange(1, 9)] + text[at:]
+        try:
+            lark.Lark(text, parser="earley", lexer="dynamic")
+            is_fine = True
+        except Exception:  # noqa: BLE001 - Lark has errors of many kinds, assertions among them
+            is_fine = False
+        try:
+            constrain.grammar(text, syntax="lark")
+            message = None
+        except (EmptyLanguageError, UnsupportedFeatureError):
+            continue
+        except ConstrainError as error:
+            message = str(error)
+        if is_fine and message is not None and any(part in message for part in STRICTER):
+            continue
+        assert is_fine == (message is None), (text, message)

@@ -1,0 +1,514 @@
+"""Can every text that was begun be finished, although lexemes fuse and hide one another?
+
+A mask made byte by byte trusts that what the rules expect next can be written next. Two things may
+prevent that. A greedy lexeme doesn't end where the next byte could continue it, so an identifier right
+after an identifier is never read; and a lexeme that also matches a terminal of higher priority is read
+as that. `realisable` looks for what can always be done nevertheless:
+
+- ``u`` *begins* with bytes after which some lexeme is read as ``u`` and as nothing of higher priority;
+- ``u`` *may follow* ``t`` if, wherever a lexeme of ``t`` may end, some byte that begins ``u`` doesn't continue
+  it there or at a later end of the same lexeme, whatever else is read beside it; or if an ignored lexeme may
+  stand between them.
+
+A way to the end of the text on which each terminal may follow the one before it can be taken by bytes. So
+the grammar is *sound* if from each place behind a terminal there is such a way. The places are pairs (dotted
+state, last terminal): two terminals that may be followed by the same ones are one *kind*, and for each dotted
+state and kind ``ends`` tells with which kinds the rule may end. A rule is looked at together with the kinds its
+callers can go on from. That all is cautious: a grammar that isn't found sound may be, and is then checked state by
+state while decoding (``missing_bytes``).
+
+Ignored text that nothing expected can follow, as a comment up to the end of the line where the line must go on, is
+*blocked* there if that loses no text; so it needs no check. Where the number of ignored lexemes in a row is
+limited, the last of them must be one that anything may follow.
+
+Sources: the soundness conditions of grammar-constrained decoding with a lexer are those of "Flexible and
+Efficient Grammar-Constrained Decoding" (Park, Zhou, D'Antoni, 2025); the fixpoint over (state, last
+terminal) is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from constrain.grammars.ir import Ignored
+from constrain.grammars.limits import Watch
+from constrain.tokenizer_index.greedy import following_terminals
+from constrain.tokenizer_index.lexeme_walk import LexemeWalk
+from constrain.tokenizer_index.long_runs import components
+from constrain.tokenizer_index.transition_network import Rules
+
+Carries: TypeAlias = Callable[[int, int], bool]
+
+_PLACE = "sequences of lexemes"
+_MOST_CONTEXTS = 20_000
+# So many ignored lexemes in a row are not written for their own sake.
+_LONG_ROW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Realisable:
+    """What `realisable` found.
+
+    Parameters
+    ----------
+    problem : tuple of (int, int) or None
+        A terminal behind which no way to the end is known, and one that may not follow it. None: the
+        grammar is sound.
+    dead_end : tuple of (int, int) or None
+        The same where there certainly is no way.
+    blocked : dict of int to int
+        For some ignored terminals the bits of the terminals that can never follow them. The ignored terminal is
+        read only where another one is expected, or where the text may end after it.
+    is_open : frozenset of int
+        Ignored terminals that may need another one behind them: one is never the last of as many in a row as
+        are allowed.
+    separated : dict of int to int
+        For terminals the bits of those that may follow with ignored text between, and perhaps only so.
+    """
+
+    problem: tuple[int, int] | None
+    dead_end: tuple[int, int] | None
+    blocked: dict[int, int]
+    is_open: frozenset[int]
+    separated: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Terminals that indentation makes special.
+
+    Parameters
+    ----------
+    newline : int
+    marks : frozenset of int
+        Terminals without text; they stand behind a newline.
+    inner_newline : int
+        Ignored inside brackets only; -1 if there are none.
+    is_inside : sequence of bool
+        The rules between brackets.
+    """
+
+    newline: int
+    marks: frozenset[int]
+    inner_newline: int
+    is_inside: Sequence[bool]
+
+
+def realisable(
+    rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch, lines: Marks | None = None
+) -> Realisable:
+    """Look for ways to finish every text.
+
+    Parameters
+    ----------
+    rules : Rules
+    walk : LexemeWalk
+    ignored : Ignored
+        With terminals that match something only.
+    watch : Watch
+    lines : Marks or None
+        Where indentation counts.
+    """
+    if lines is None:
+        lines = Marks(-1, frozenset(), -1, [False] * len(rules.rule_start))
+    return _Analysis(rules, walk, ignored, watch, lines).result()
+
+
+class _Analysis:
+    def __init__(self, rules: Rules, walk: LexemeWalk, ignored: Ignored, watch: Watch, lines: Marks) -> None:
+        self._rules = rules
+        self._walk = walk
+        self._ignored = ignored
+        self._outside = [b for b in ignored.terminals if b != lines.inner_newline]
+        self._lines = lines
+        self._watch = watch
+        self._symbols = set(rules.terminal_symbol) - lines.marks
+        self._all = sum(1 << t for t in self._symbols)
+        # Terminals expected between brackets.
+        self._all_inside = 0
+        for d, rule in enumerate(rules.rule_of):
+            if lines.is_inside[rule]:
+                for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
+                    self._all_inside |= 1 << t
+        self._follow, begin = following_terminals(rules, len(walk.first), lines.marks, watch)
+        expected = {begin | self._ignored_bits(), *(self._expected_after(t) for t in self._symbols)}
+        watch.step(_PLACE, len(expected) * len(walk.first) // 16)
+        if lines.inner_newline >= 0:
+            # Where a line break is ignored none is expected.
+            apart = 1 << lines.newline, 1 << lines.inner_newline
+            expected = {bits & ~break_ for bits in expected for break_ in apart}
+        walk.keep_together(expected)
+        # Terminals that nothing comes before, by what they begin with: they follow the same ones.
+        self._groups: dict[int, int] = {}
+        self._special = []
+        for u in sorted(self._symbols):
+            if walk.above(u):
+                self._special.append(u)
+            else:
+                begins = walk.begins(u, 0)
+                self._groups[begins] = self._groups.get(begins, 0) | 1 << u
+
+    # ------------------------------------------------------------------------------ pairs
+
+    def _expected_after(self, t: int) -> int:
+        """Return the bits of all terminals that may be expected where ``t`` was read."""
+        if t in self._ignored.terminals:
+            return -1
+        found = 0
+        for x in self._walk.may_end_with(t):
+            if x in self._ignored.terminals:
+                return -1
+            found |= self._follow.get(x, 0)
+        return found | self._ignored_bits()
+
+    def _ignored_bits(self) -> int:
+        return sum(1 << b for b in self._ignored.terminals)
+
+    def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
+        """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
+        begins, near = self._walk.begins, self._expected_after(t)
+        newest = found = [b for b in ignored if self._walk.may_follow(t, begins(b, near))]
+        left = len(ignored) if self._ignored.most is None else self._ignored.most
+        while newest and left > 1:
+            left -= 1
+            newest = [
+                c
+                for c in ignored
+                if c not in found and any(self._walk.may_follow(b, begins(c, -1)) for b in newest)
+            ]
+            found = found + newest
+        return found
+
+    def _refused(
+        self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False
+    ) -> tuple[int, int]:
+        """Return the bits of ``expected`` that may not follow ``t``, and of those that may need a separator."""
+        walk = self._walk
+        refused = separated = 0
+        near = self._expected_after(t)
+        # The last ignored lexeme that is allowed in a row has none behind it.
+        most = self._ignored.most
+        may_part = most is None or (most > 0 and not is_ignored)
+        # Walks are long, and where a separator is plain to see they would only tell whether it is needed.
+        plain = [b for b in ignored if may_part and walk.begins(b, -1) & ~walk.may_continue(t)]
+        gaps: Sequence[int] | None = None
+        kinds = [(begins, -1, members & expected) for begins, members in self._groups.items()]
+        kinds += [(0, u, 1 << u) for u in self._special if expected >> u & 1]
+        self._watch.step(_PLACE, 1 + len(kinds))
+        for begins, u, members in kinds:
+            if not members or begins & ~walk.may_continue(t):
+                continue
+            behind = begins if u < 0 else walk.begins(u, -1)
+            if any(behind & ~walk.may_continue(b) for b in plain):
+                separated |= members
+            elif not walk.may_follow(t, begins if u < 0 else walk.begins(u, near)):
+                if gaps is None:
+                    gaps = self._ignored_after(t, ignored) if may_part else []
+                if any(walk.may_follow(b, behind) for b in gaps):
+                    separated |= members
+                else:
+                    refused |= members
+        return refused, separated
+
+    # ------------------------------------------------------------------------------ blocked text
+
+    def _is_open(self, b: int, expected: int, ignored: Sequence[int]) -> bool:
+        """May everything follow ``b`` behind another ignored terminal which everything may follow directly?
+
+        Only where many may stand in a row does it lose next to nothing that the last one is such a terminal.
+        """
+        most = self._ignored.most
+        if most is None or most < _LONG_ROW:
+            return False
+        begins = self._walk.begins
+        closed = [
+            c
+            for c in ignored
+            if self._walk.may_follow(b, begins(c, -1))
+            and not self._refused(c, expected, ignored, is_ignored=True)[0]
+        ]
+        return bool(closed)
+
+    def _blocked(self, b: int, refused: int) -> int:
+        """Return the terminals that can never follow the ignored terminal ``b``; 0 where blocking loses texts.
+
+        None is lost if nothing is read beside ``b`` where it is blocked.
+        """
+        if b in self._symbols:
+            return 0
+        if any(self._may_ever_follow(b, u, self._outside) for u in _members(refused)):
+            return 0
+        if any(x in self._ignored.terminals or refused >> x & 1 for x in self._walk.beside[b]):
+            return 0
+        return refused
+
+    def _may_ever_follow(self, t: int, u: int, ignored: Sequence[int]) -> bool:
+        first, reached = self._walk.first, [t]
+        for c in reached:  # grows while it is read
+            if not self._walk.never_ends_before(c, first[u]):
+                return True
+            if self._ignored.most != 1 or t not in self._ignored.terminals:
+                reached += [
+                    x for x in ignored if x not in reached and not self._walk.never_ends_before(c, first[x])
+                ]
+        return False
+
+    # ------------------------------------------------------------------------------ the grammar
+
+    def result(self) -> Realisable:
+        """Return what was found."""
+        follow = self._follow
+        inside = self._ignored.terminals if len(self._outside) < len(self._ignored.terminals) else None
+        refused: dict[int, tuple[int, int]] = {}
+        separated: dict[int, int] = {}
+        for t in self._symbols:
+            out, separated[t] = self._refused(t, follow[t], self._outside)
+            refused[t] = out, out if inside is None else self._refused(t, follow[t], inside)[0]
+        blocked: dict[int, int] = {}
+        is_open = set()
+        after_ignored: dict[int, tuple[int, int]] = {}
+        for b in self._ignored.terminals:
+            out = within = 0
+            if b != self._lines.inner_newline:
+                out = self._refused(b, self._all, self._outside, is_ignored=True)[0]
+                within = out
+                if out and self._is_open(b, self._all, self._outside):
+                    is_open.add(b)
+                    out = within = 0
+                elif out and self._blocked(b, out):
+                    blocked[b], out = out, 0
+                    within = within if inside is not None else 0
+            if inside is not None:
+                within = self._refused(b, self._all_inside, inside, is_ignored=True)[0]
+                if within and self._is_open(b, self._all_inside, inside):
+                    is_open.add(b)
+                    within = 0
+            if out or within:
+                after_ignored[b] = out, within
+        hidden = sum(1 << u for u in self._symbols if not self._walk.begins(u, -1))
+        if not (hidden or after_ignored or any(map(any, refused.values()))):
+            return Realisable(None, None, blocked, frozenset(is_open), separated)
+
+        def problem(
+            refused: dict[int, tuple[int, int]],
+            ignored: dict[int, tuple[int, int]],
+            hidden: int,
+            carries: Carries,
+        ) -> tuple[int, int] | None:
+            rules, lines = self._rules, self._lines
+            return _Places(
+                rules, refused, ignored, hidden, self._ignored, lines, carries, self._watch
+            ).problem()
+
+        found = problem(refused, after_ignored, hidden, self._walk.carries)
+        dead_end = None
+        if found is not None:
+            never = {t: self._never(t, row) for t, row in refused.items()}
+            never_ignored = {b: self._never(b, row) for b, row in after_ignored.items()}
+            dead_end = problem(never, never_ignored, 0, self._walk.may_carry)
+        return Realisable(found, dead_end, blocked, frozenset(is_open), separated)
+
+    def _never(self, t: int, refused: tuple[int, int]) -> tuple[int, int]:
+        """Return which of the terminals refused behind ``t``, outside and inside brackets, never follow it."""
+        found = 0
+        for u in _members(refused[0] | refused[1]):
+            if not self._may_ever_follow(t, u, self._ignored.terminals):
+                found |= 1 << u
+        return refused[0] & found, refused[1] & found
+
+
+class _Places:
+    """Dotted states with the kind of the last terminal.
+
+    What may not follow a terminal is a pair: outside and inside brackets. Kind 0 is the beginning of the
+    text; kinds of ignored terminals and of the newline are apart from all others.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        refused: dict[int, tuple[int, int]],
+        after_ignored: dict[int, tuple[int, int]],
+        hidden: int,
+        ignored: Ignored,
+        lines: Marks,
+        carries: Carries,
+        watch: Watch,
+    ) -> None:
+        self._rules = rules
+        self._carries = carries
+        self._ignored = ignored
+        self._lines = lines
+        self._watch = watch
+        numbers: dict[tuple[str, tuple[int, int]], int] = {("start", (hidden, hidden)): 0}
+
+        def number(group: str, row: tuple[int, int]) -> int:
+            return numbers.setdefault((group, row), len(numbers))
+
+        self._kind = {
+            t: number("newline" if t == lines.newline else "symbol", row) for t, row in refused.items()
+        }
+        self._ignored_kind = {b: number("ignored", row) for b, row in after_ignored.items()}
+        self._newline_kind = self._kind.get(lines.newline, -1)
+        self._refused = [row for _, row in numbers]
+        # The first dotted state of a rule is where its callers are.
+        starts = set(rules.rule_start)
+        self._inside = [d not in starts and lines.is_inside[r] for d, r in enumerate(rules.rule_of)]
+        self._n = len(rules.rule_of)
+        self._ends = [0] * (self._n * len(numbers))
+        self._fill()
+
+    def _fill(self) -> None:
+        """Find for each kind and dotted state the kinds with which its rule may end: the least fixpoint."""
+        n, ends = self._n, self._ends
+        is_changed = True
+        while is_changed:
+            is_changed = False
+            for d in reversed(range(n)):
+                self._watch.step(_PLACE, len(self._refused))
+                for k in range(len(self._refused)):
+                    found = self._ends_of(k, d)
+                    if found != ends[k * n + d]:
+                        ends[k * n + d] = found
+                        is_changed = True
+
+    def _ends_of(self, k: int, d: int) -> int:
+        rules, n, ends = self._rules, self._n, self._ends
+        refused = self._refused[k][self._inside[d]]
+        found = 1 << k if rules.is_final[d] else 0
+        for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+            u, target = rules.terminal_symbol[e], rules.terminal_target[e]
+            if u in self._lines.marks:
+                if k == self._newline_kind:
+                    found |= ends[k * n + target]
+            elif not refused >> u & 1:
+                found |= ends[self._kind[u] * n + target]
+        for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
+            for last in _members(ends[k * n + rules.rule_start[rules.rule_symbol[e]]]):
+                found |= ends[last * n + rules.rule_target[e]]
+        return found
+
+    def problem(self) -> tuple[int, int] | None:
+        """Return a terminal behind which no way to the end is known, and one that may not follow it."""
+        rules, ends = self._rules, self._ends
+        every = (1 << len(self._refused)) - 1
+        if not self._ignored.trailing:
+            for k in self._ignored_kind.values():
+                every &= ~(1 << k)
+        start = rules.rule_start[0]
+        if not rules.start_nullable and not ends[start] & every:
+            return self._first_problem()
+        dots: list[list[int]] = [[] for _ in rules.rule_start]
+        for d, rule in enumerate(rules.rule_of):
+            dots[rule].append(d)
+        # Each context: a rule, the kinds its callers go on from, and whether anything may follow it.
+        contexts = [(0, every, False)]
+        seen = set(contexts)
+        for rule, wanted, goes_on in contexts:  # grows while it is read
+            for d in dots[rule]:
+                self._watch.step(_PLACE)
+                for t, kind in self._read_at(d, wanted, goes_on):
+                    if not any(self._carries(t, u) for u in self._good_at(d, wanted)):
+                        return self._named(t, kind, d)
+                for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
+                    called, target = rules.rule_symbol[e], rules.rule_target[e]
+                    context = called, self._wanted(target, wanted), self._goes_on(target, goes_on)
+                    if context not in seen:
+                        seen.add(context)
+                        contexts.append(context)
+            if len(contexts) > _MOST_CONTEXTS:
+                return self._first_problem()
+        return None
+
+    def _read_at(self, d: int, wanted: int, after_rule: bool) -> Iterator[tuple[int, int]]:
+        """Yield terminals, and their kinds, that may be read at ``d`` without a known way on behind them."""
+        rules, n, ends = self._rules, self._n, self._ends
+        for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+            t = rules.terminal_symbol[e]
+            kind = self._newline_kind if t in self._lines.marks else self._kind[t]
+            if not ends[kind * n + rules.terminal_target[e]] & wanted:
+                yield t, kind
+        # What a rule begins with need not go on; who calls it must.
+        is_start = d == rules.rule_start[rules.rule_of[d]]
+        if is_start and not (d == rules.rule_start[0] and self._ignored.leading):
+            return
+        if self._goes_on(d, after_rule):
+            for b, k in self._ignored_kind.items():
+                is_read = b != self._lines.inner_newline or self._inside[d]
+                if is_read and self._refused[k][self._inside[d]] and not ends[k * n + d] & wanted:
+                    yield b, k
+
+    def _wanted(self, d: int, wanted: int) -> int:
+        """Return the kinds from which there is a way from ``d`` to the end of its rule, with one of ``wanted``."""
+        found = 0
+        for k in range(len(self._refused)):
+            if self._ends[k * self._n + d] & wanted:
+                found |= 1 << k
+        return found
+
+    def _good_at(self, d: int, wanted: int) -> set[int]:
+        """Return the terminals expected at ``d`` behind which there is a way."""
+        rules = self._rules
+        found: set[int] = set()
+        places = [(d, wanted)]
+        seen = set(places)
+        for place, kinds in places:  # grows while it is read
+            self._watch.step(_PLACE)
+            for e in range(rules.terminal_offsets[place], rules.terminal_offsets[place + 1]):
+                t = rules.terminal_symbol[e]
+                if t not in self._lines.marks:
+                    after = self._wanted(rules.terminal_target[e], kinds)
+                    if after >> self._kind[t] & 1:
+                        found.add(t)
+            for e in range(rules.rule_offsets[place], rules.rule_offsets[place + 1]):
+                called = rules.rule_start[rules.rule_symbol[e]], self._wanted(rules.rule_target[e], kinds)
+                if called not in seen:
+                    seen.add(called)
+                    places.append(called)
+        return found
+
+    def _goes_on(self, d: int, after_rule: bool) -> bool:
+        """May anything follow at ``d``?"""
+        rules = self._rules
+        return (
+            rules.terminal_offsets[d] < rules.terminal_offsets[d + 1]
+            or rules.rule_offsets[d] < rules.rule_offsets[d + 1]
+            or (rules.is_final[d] and after_rule)
+        )
+
+    def _named(self, t: int, kind: int, d: int) -> tuple[int, int]:
+        """Return ``t`` and a terminal that may not follow it; ``t`` twice where something farther is to blame."""
+        refused = self._refused[kind][self._inside[d]] or self._refused[kind][0]
+        return t, next(_members(refused), t)
+
+    def _first_problem(self) -> tuple[int, int]:
+        every = {**self._kind, **self._ignored_kind}
+        return next((self._named(t, k, 0) for t, k in every.items() if any(self._refused[k])), (0, 0))
+
+
+def may_nest(rules: Rules) -> bool:
+    """Does a rule contain itself behind something else, so that there are ever more places in the rules?
+
+    A rule that only begins with itself doesn't count.
+    """
+    n = len(rules.rule_start)
+    calls: list[set[int]] = [set() for _ in range(n)]
+    for d, rule in enumerate(rules.rule_of):
+        calls[rule].update(rules.rule_symbol[rules.rule_offsets[d] : rules.rule_offsets[d + 1]])
+    component = components([sorted(called) for called in calls])
+    for d, rule in enumerate(rules.rule_of):
+        if d != rules.rule_start[rule]:
+            for called in rules.rule_symbol[rules.rule_offsets[d] : rules.rule_offsets[d + 1]]:
+                if component[called] == component[rule]:
+                    return True
+    return False
+
+
+def _members(bits: int) -> Iterator[int]:
+    """Yield the numbers of the bits of ``bits`` that are set, rising."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
