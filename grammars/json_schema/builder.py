@@ -162,6 +162,7 @@ class Builder:
         at = self._cursor
         handlers = self._handlers
         stack = at.stack
+        tracks = at.tracks
         stack.append(location)
         while stack:
             schema, pointer, scope, chain, is_silent = stack.pop()
@@ -172,12 +173,14 @@ class Builder:
                     raise _no_schema(schema, pointer)
                 facts.narrow(0, "the schema false allows nothing", pointer)
                 continue
-            if chain and id(schema) in chain:
+            identity: Hashable = id(schema)
+            if chain and identity in chain:
                 raise SpecError(
                     "the schema leads back to itself without entering a property or an item.", pointer=pointer
                 )
-            mark: Hashable = (id(schema), chain, is_silent) if at.tracks else id(schema)
-            if mark in facts.key:
+            if tracks:
+                identity = (identity, chain, is_silent)
+            if identity in facts.key:
                 continue
             self.watch.step(pointer)
             if len(pointer) > self.watch.limits.nesting:
@@ -187,7 +190,7 @@ class Builder:
             if self._draft <= 7 and "$ref" in schema:
                 self._read_reference_alone(facts, at)
                 continue
-            if at.tracks and not _OBSERVING.isdisjoint(schema):
+            if tracks and not _OBSERVING.isdisjoint(schema):
                 at.observers.add(id(schema))
             is_assertion = False
             for keyword, value in schema.items():
@@ -198,7 +201,7 @@ class Builder:
             if is_assertion:
                 if not facts.key:
                     facts.pointer = pointer
-                facts.key += (mark,)
+                facts.key += (identity,)
 
     def _read_reference_alone(self, facts: Facts, at: Cursor) -> None:
         """Read ``$ref`` in a draft where it makes its siblings count for nothing."""
@@ -383,6 +386,16 @@ class Builder:
         reference = _REFERENCES[n] if n < len(_REFERENCES) else TerminalReference(n)
         self._terminal_of[key] = reference
         self.terminals.append(terminal)
+        return reference
+
+    def additional_key(self, known: dict[str, None]) -> TerminalReference:
+        """Return the terminal of the names of properties other than ``known``."""
+        if not known:
+            return terminals.STRING
+        key = ("additional", tuple(known))
+        reference = self._terminal_of.get(key)
+        if reference is None:
+            reference = self.terminal(key, strings.excluding(known), "name of an additional property")
         return reference
 
     def rule_name(self, pointer: str) -> str:

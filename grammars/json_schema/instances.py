@@ -44,6 +44,10 @@ def _satisfies_branch(builder: Builder, value: Json, facts: Facts) -> Task[bool]
     if facts.values is not None and not any(is_equal(value, other) for other in facts.values):
         return False
     builder.check_supported(facts, kind)
+    if kind & bits.STRING and facts.grammars:
+        builder.drop_or_raise(
+            "x-grammar", facts.grammars[0][1], "Leave it out.", "cannot be asked of enum, const and names"
+        )
     result: bool
     if kind & bits.STRING:
         return has_length(value, facts) and value not in facts.excluded and _matches(builder, value, facts)

@@ -16,7 +16,7 @@ from constrain.grammars.json_schema.counting import count_members
 from constrain.grammars.json_schema.facts import Case, Counted, Facts, Keys
 from constrain.grammars.json_schema.instances import satisfies
 from constrain.grammars.json_schema.keys import KeyClass, key_classes, key_terminal, listed_names
-from constrain.grammars.json_schema.places import property_locations
+from constrain.grammars.json_schema.places import additional_locations, property_locations
 from constrain.grammars.json_schema.pointers import token
 from constrain.grammars.json_schema.strings import has_surrogate
 from constrain.grammars.json_schema.terminals import COLON, COMMA, LEFT_BRACE, RIGHT_BRACE
@@ -122,32 +122,37 @@ def _slots(builder: Builder, rule: str, facts: Facts) -> list[Slot] | Expression
     """Return the properties that have their place, or the body of a rule without texts."""
     required = frozenset(facts.required)
     slots: list[Slot] = []
-    simple = len(facts.objects) == 1 and not (
-        facts.objects[0].patterns or facts.names or facts.forbidden or facts.members
-    )
-    declared = dict.fromkeys(key for part in facts.objects for key in part.properties)
-    others = _counted_names(facts)
-    if facts.names and (names := listed_names(builder, facts)) is not None:
-        others.update(dict.fromkeys(names))
-    undeclared = [name for name in facts.required if name not in declared]
-    for name in (*declared, *(name for name in others if name not in declared and name not in required)):
+    for name, value in _declared(builder, facts, required):
         is_required = name in required
-        if simple:
-            part = facts.objects[0]
-            value = builder.value(
-                part.properties[name], f"{part.pointer}/properties/{token(name)}", part.scope
-            )
-        else:
-            value = _value(builder, facts, name)
         if value and not has_surrogate(name):
             slots.append(Slot(name, value, is_required, False))
         elif is_required:
             reason, where = builder.why_empty(f"{facts.pointer}/properties/{token(name)}")
             return builder.nothing(rule, f"the required property {name!r} can have no value: {reason}", where)
+    undeclared = [
+        name for name in facts.required if not any(name in part.properties for part in facts.objects)
+    ]
     for name in undeclared:
         value = () if has_surrogate(name) else _value(builder, facts, name)
         slots.append(Slot(name, value, True, True))
     return slots
+
+
+def _declared(builder: Builder, facts: Facts, required: frozenset[str]) -> list[tuple[str, Alternatives]]:
+    """Return the properties that have their place before the additional ones, with their values."""
+    is_special = facts.names or facts.forbidden or facts.members
+    if len(facts.objects) == 1 and not is_special and not facts.objects[0].patterns:
+        (properties, _, _, pointer, scope, *_) = facts.objects[0]
+        base = f"{pointer}/properties/"
+        value = builder.value
+        return [(name, value(schema, base + token(name), scope)) for name, schema in properties.items()]
+    names = dict.fromkeys(key for part in facts.objects for key in part.properties)
+    if is_special:
+        others = _counted_names(facts)
+        if facts.names and (listed := listed_names(builder, facts)) is not None:
+            others.update(dict.fromkeys(listed))
+        names.update((name, None) for name in others if name not in required)
+    return [(name, _value(builder, facts, name)) for name in names]
 
 
 def _value(builder: Builder, facts: Facts, name: str) -> Alternatives:
@@ -159,10 +164,12 @@ def _value(builder: Builder, facts: Facts, name: str) -> Alternatives:
 
 def _extras(builder: Builder, facts: Facts, known: dict[str, None], pointers: dict[str, str]) -> list[Extra]:
     """Return the classes of additional properties that there may be."""
-    if len(facts.objects) == 1 and not facts.members:
-        part = facts.objects[0]
-        if part.additional is False and not part.patterns:
+    if not facts.members and not facts.names and not any(part.patterns for part in facts.objects):
+        if len(facts.objects) == 1 and facts.objects[0].additional is False:
             return []
+        one = KeyClass((), additional_locations(facts), ())
+        value = builder.conjunction(one.locations)
+        return [Extra(builder.additional_key(known), value, one)] if value else []
     extras = []
     for one in key_classes(builder, facts, pointers):
         value = builder.conjunction(one.locations)

@@ -32,6 +32,17 @@ def property_locations(builder: Builder, facts: Facts, name: str) -> list[Locati
     return found
 
 
+def additional_locations(facts: Facts) -> tuple[Location, ...]:
+    """Return the schemas that apply to properties that no part names; patterns aside."""
+    return tuple(
+        [
+            Location(part.additional, f"{part.pointer}/{part.rest_key}", part.scope, ())
+            for part in facts.objects
+            if part.additional is not None and part.additional is not True
+        ]
+    )
+
+
 def prefix_length(facts: Facts) -> int:
     """Return from which item on all are described alike."""
     return max((len(part.prefix) for part in facts.arrays), default=0)

@@ -65,8 +65,10 @@ class References:
         UnsupportedFeatureError
             It names another document.
         """
-        if keyword != "$ref":
-            self._check_static(reference, pointer, keyword)
+        fragment = reference.rpartition("#")[2] if "#" in reference else ""
+        # The library takes any reference to a dynamic anchor for a dynamic one.
+        if keyword != "$ref" or (fragment and not fragment.startswith("/")):
+            self._check_static(fragment, pointer, keyword)
         if scope is None:
             if reference == "#":
                 return Target(self._root, "#", None)
@@ -76,22 +78,25 @@ class References:
                     return found
         return self._look_up(reference, pointer, scope)
 
-    def _check_static(self, reference: str, pointer: str, keyword: str) -> None:
-        """Refuse a dynamic reference that may lead to several places."""
-        anchor: str = "$recursiveAnchor"
-        value: str | bool = True
-        if keyword == "$dynamicRef":
-            anchor, value = "$dynamicAnchor", reference.rpartition("#")[2]
+    def _check_static(self, fragment: str, pointer: str, keyword: str) -> None:
+        """Refuse a reference that may lead to several places, by how it is come to."""
+        is_recursive = keyword == "$recursiveRef"
+        anchor = "$recursiveAnchor" if is_recursive else "$dynamicAnchor"
+        value = True if is_recursive else fragment
+        documents = self._documents()
         n_found = 0
-        todo = [self._root, *self._documents()]
+        todo = [self._root]
         while todo:
             node = todo.pop()
             if isinstance(node, dict):
                 n_found += node.get(anchor) == value
-                # Parts of the metaschemas refer to the whole, unless they are entered by themselves.
-                target = node.get("$ref")
-                if isinstance(target, str) and _VOCABULARIES in target and not target.endswith("/schema"):
-                    n_found += 2
+                for target in (node.get("$ref"), node.get("$dynamicRef")):
+                    if not isinstance(target, str):
+                        continue
+                    # Parts of the metaschemas refer to the whole, unless they are entered by themselves.
+                    if _VOCABULARIES in target and not target.endswith("/schema"):
+                        n_found += 2
+                    todo += documents.pop(_last_segment(target), ())
                 todo += node.values()
             elif isinstance(node, list):
                 todo += node
@@ -100,14 +105,19 @@ class References:
                 keyword,
                 pointer=pointer,
                 reason=f"is not supported where several resources have {anchor} {value!r}",
-                hint="Use $ref.",
+                hint="Use $ref with a pointer.",
             )
 
-    def _documents(self) -> list[Json]:
-        """Return the documents of the registry."""
-        if self._registry is None:
-            return []
-        return [self._registry.contents(uri) for uri in self._registry]
+    def _documents(self) -> dict[str, list[Json]]:
+        """Return the documents of the registry by the last part of their path, as references have it."""
+        found: dict[str, list[Json]] = {}
+        if self._registry is not None:
+            for uri in self._registry:
+                document = self._registry.contents(uri)
+                identifier = document.get(self._id) if isinstance(document, dict) else None
+                for name in {uri, identifier if isinstance(identifier, str) else uri}:
+                    found.setdefault(_last_segment(name), []).append(document)
+        return found
 
     def _walk(self, reference: str, pointer: str) -> Target | None:
         """Follow a pointer from the root; ``None`` if it enters a resource of its own."""
@@ -203,6 +213,10 @@ class References:
             registry = SPECIFICATIONS.with_resources([*documents, (base, resource)])
             self._known_root_resolver = registry.resolver(base)
         return self._known_root_resolver
+
+
+def _last_segment(uri: str) -> str:
+    return uri.partition("#")[0].rpartition("/")[2]
 
 
 _VOCABULARIES = "json-schema.org/draft/20"

@@ -144,6 +144,39 @@ def string(builder: Builder, facts: Facts) -> Alternatives:
     return (builder.terminal(key, pattern, " ".join(parts), facts.pointer),)
 
 
+def _grammar(builder: Builder, facts: Facts) -> TerminalReference | None:
+    """Return what stands for the strings of a grammar; ``None`` if that is not enforced."""
+    (value, pointer), *others = facts.grammars
+    is_limited = (
+        facts.patterns
+        or facts.formats
+        or facts.min_length
+        or facts.max_length is not None
+        or facts.not_patterns
+        or facts.not_formats
+        or any(isinstance(other, str) for other in facts.excluded)
+    )
+    if is_limited or any(other != value for other, _ in others):
+        _refuse_grammar(builder, facts)
+        return None
+    key = ("x-grammar", repr(value))
+    known = builder.known_terminal(key)
+    if known is None:
+        grammar = string_grammar(value, pointer, builder.watch)
+        known = builder.terminal(key, strings.STRING, "string of the grammar", pointer)
+        builder.inner[known.index] = grammar
+    return known
+
+
+def _refuse_grammar(builder: Builder, facts: Facts) -> None:
+    builder.drop_or_raise(
+        "x-grammar",
+        facts.grammars[0][1],
+        "Put all that the string must be into the grammar.",
+        "cannot stand beside other restrictions of the string",
+    )
+
+
 def string_key(facts: Facts) -> tuple[Hashable, ...]:
     """Return what tells the strings of ``facts`` from others, listed values aside."""
     return (
@@ -161,6 +194,8 @@ def string_key(facts: Facts) -> tuple[Hashable, ...]:
 def string_pattern(builder: Builder, facts: Facts) -> Pattern | None:
     """Return the JSON strings that ``facts`` allow, listed values aside; ``None`` if there is none."""
     low, high = facts.min_length, facts.max_length
+    if facts.grammars:
+        _refuse_grammar(builder, facts)
     texts = _texts(builder, facts)
     for text in texts:
         if (high is not None and text.least > high) or (text.most is not None and text.most < low):
@@ -196,35 +231,6 @@ def negative_limits(builder: Builder, facts: Facts) -> list[Pattern]:
         limits.append(Complement(text_of(source, builder.watch, pointer).quoted))
     limits += [Complement(formats.excluded_strings(name)) for name in dict(facts.not_formats)]
     return limits
-
-
-def _grammar(builder: Builder, facts: Facts) -> TerminalReference | None:
-    """Return what stands for the strings of a grammar; ``None`` if that is not enforced."""
-    (value, pointer), *others = facts.grammars
-    is_alone = not (
-        facts.patterns
-        or facts.formats
-        or facts.min_length
-        or facts.max_length is not None
-        or facts.excluded
-        or facts.not_patterns
-        or facts.not_formats
-    )
-    if not is_alone or any(other != value for other, _ in others):
-        builder.drop_or_raise(
-            "x-grammar",
-            pointer,
-            "Put all that the string must be into the grammar.",
-            "cannot stand beside other restrictions of the string",
-        )
-        return None
-    key = ("x-grammar", repr(value))
-    known = builder.known_terminal(key)
-    if known is None:
-        grammar = string_grammar(value, pointer, builder.watch)
-        known = builder.terminal(key, strings.STRING, "string of the grammar", pointer)
-        builder.inner[known.index] = grammar
-    return known
 
 
 def string_limits(builder: Builder, facts: Facts) -> tuple[Pattern, ...]:

@@ -126,6 +126,7 @@ def _is_list_of_scalars(facts: Facts) -> bool:
         or facts.formats
         or facts.not_patterns
         or facts.not_formats
+        or facts.grammars
         or facts.unsupported
     )
     return not has_limits and not any(isinstance(value, (dict, list)) for value in facts.values or ())
