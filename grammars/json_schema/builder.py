@@ -250,7 +250,9 @@ class Builder:
     def alternatives(self, facts: Facts) -> Alternatives:
         """Return what a value that ``facts`` describe may be."""
         if not facts.groups:
-            found = self._alternatives(unevaluated.resolved(self, facts)) if facts.types else ()
+            if self._cursor.tracks:
+                facts = unevaluated.resolved(self, facts)
+            found = self._alternatives(facts) if facts.types else ()
         else:
             several = merge_constants(self.expand(facts))
             found = tuple(
@@ -316,7 +318,8 @@ class Builder:
         if not facts.key:
             self.uses_any = True
             return _ANYTHING if types else ()
-        self.check_supported(facts, types)
+        if facts.unsupported:
+            self.check_supported(facts, types)
         if facts.values is not None:
             if facts.grammars and types_of(facts) & types & STRING:
                 self.drop_or_raise(

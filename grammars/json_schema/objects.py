@@ -53,13 +53,15 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
     if not isinstance(slots, list):
         return slots
     known = _known_names(facts)
-    known.update((slot.name, None) for slot in slots)
+    known.update(dict.fromkeys(facts.required))
+    if facts.names:
+        known.update((slot.name, None) for slot in slots)
     pointers: dict[str, str] = {}
     names = listed_names(builder, facts) if facts.names else None
     extras: list[Extra] = []
     if names is None:
         extras = _extras(builder, facts, known, pointers)
-    undeclared = [slot for slot in slots if slot.after_extra and not slot.value]
+    undeclared = [slot for slot in slots if slot.after_extra and not slot.value] if facts.required else []
     if undeclared:
         return builder.nothing(
             name,
@@ -100,9 +102,13 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
 
 def _known_names(facts: Facts) -> dict[str, None]:
     """Return the names that are no additional properties' names."""
-    known = dict.fromkeys(key for part in facts.objects for key in part.properties)
-    known.update(_counted_names(facts))
-    known.update(dict.fromkeys(facts.forbidden))
+    known: dict[str, None] = {}
+    for part in facts.objects:
+        known.update(dict.fromkeys(part.properties))
+    if facts.members:
+        known.update(_counted_names(facts))
+    if facts.forbidden:
+        known.update(dict.fromkeys(facts.forbidden))
     return known
 
 
