@@ -27,7 +27,7 @@ import constrain
 from constrain.tokenizer_index import native
 from tests.fuzz.inputs import grammar_text, hostile_json, regex_text, schema, vocabulary
 
-SECONDS_A_CASE = 20.0
+SECONDS_A_CASE = 60.0
 """A worker that needs longer for one case hangs; every limit in use is far below."""
 
 
