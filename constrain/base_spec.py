@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import LimitExceededError, SpecError
-from constrain.explanation import Explanation, explain_failure, place_explanation
+from constrain.explanation import Explanation, explain_failure, place_explanation, with_word
 from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
 from constrain.grammars.limits import Limits, Watch
@@ -237,7 +237,8 @@ class Spec:
         if state < 0:
             arena, state, offset = self._read(data[:offset])
         expected = self._expected(data[:offset])
-        return explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
+        found = explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
+        return with_word(found, data, arena) if self.kind == "grammar" else found
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class Explanation:
         The character at the place, or ``""`` at the end.
     text : str
         The text, with bytes that are no UTF-8 replaced.
+    word : str
+        The word that is wrong, where its first letters could begin something else; else ``""``.
+    instead : tuple of str
+        What may stand in place of the whole ``word``.
     """
 
     ok: bool
@@ -46,6 +50,8 @@ class Explanation:
     pointer: str | None
     found: str
     text: str
+    word: str = ""
+    instead: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.ok:
@@ -54,6 +60,8 @@ class Explanation:
         message = f"line {self.line}, column {self.column}: {found}"
         if self.expected:
             message += f"; expected {_enumerate(self.expected)}"
+        if self.instead:
+            message += f"; or, in place of {self.word!r}, {_enumerate(self.instead)}"
         if self.pointer is not None:
             message += f" (at {self.pointer!r})"
         return f"{message}.\n{caret(self.text, self._index)}"
@@ -97,13 +105,49 @@ def explain_failure(
     elif len(set(network.terminal_names)) == 1:
         names = live_characters(arena, state)
     else:
-        names = list(dict.fromkeys(network.terminal_names[t] for t in terminals))
-    if len(names) > _MOST_NAMES:
-        names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} others"]
+        names = _names(network, terminals)
+    names = _few(names)
     if arena.is_accepting(state):
         names.append("the end of the text")
     pointer = _shared_pointer(network, terminals) or _rules(arena, state, pointers or {})
     return place_explanation(data, offset, tuple(names), pointer)
+
+
+def with_word(explanation: Explanation, data: bytes, arena: Arena) -> Explanation:
+    """Return the explanation with what may stand in place of the word that is wrong.
+
+    Only the word's first letters could be read, as the beginning of something else.
+    """
+    begin = explanation.offset
+    while begin > 0 and _is_word(data[begin - 1]):
+        begin -= 1
+    end = explanation.offset
+    while end < len(data) and _is_word(data[end]):
+        end += 1
+    if not begin < explanation.offset < end:
+        return explanation
+    state, read = arena.step_bytes(arena.start, data[:begin])
+    if read < begin:
+        return explanation
+    names = [n for n in _names(arena.network, _next_terminals(arena, state)) if n not in explanation.expected]
+    if not names:
+        return explanation
+    word = data[begin:end].decode("utf-8", errors="replace")
+    return replace(explanation, word=word, instead=tuple(_few(names)))
+
+
+def _is_word(byte: int) -> bool:
+    return byte >= 0x80 or chr(byte).isalnum() or byte == ord("_")
+
+
+def _names(network: Network, terminals: Iterable[int]) -> list[str]:
+    return list(dict.fromkeys(network.terminal_names[t] for t in terminals))
+
+
+def _few(names: list[str]) -> list[str]:
+    if len(names) <= _MOST_NAMES:
+        return list(names)
+    return [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} others"]
 
 
 def place_explanation(

@@ -54,6 +54,8 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
         names = ("offset", "line", "column", "pointer")
         document |= {name: getattr(explanation, name) for name in names}
         document["expected"] = list(explanation.expected)
+        if explanation.instead:
+            document |= {"word": explanation.word, "instead": list(explanation.instead)}
     return document
 
 
