@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain.base_spec import Spec
+from constrain.errors import SpecError
 from constrain.grammar_spec import grammar
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class InGrammar:
 def _spec(mark: InGrammar) -> Spec:
     from constrain.grammars.gbnf.build import looks_like_gbnf
 
+    if not isinstance(mark.text, str):
+        raise SpecError(f"expected a grammar as text, found {type(mark.text).__name__}.")
     is_gbnf = mark.syntax == "gbnf" or (mark.syntax == "auto" and looks_like_gbnf(mark.text))
     lexing = "longest" if is_gbnf else "any"
     return grammar(mark.text, start=mark.start, syntax=mark.syntax, lexing=lexing)

@@ -84,14 +84,17 @@ def grammar(
     if syntax == "gbnf" or (syntax == "auto" and looks_like_gbnf(text)):
         for name, value in (
             ("lexing", lexing != "longest"),
-            ("import_paths", import_paths),
-            ("embed", embed),
+            ("import_paths", bool(import_paths)),
+            ("embed", bool(embed)),
+            ("max_ignored", max_ignored != 64),
+            ("indentation", indentation is not None),
         ):
             if value:
                 raise SpecError(f"{name}= is for grammars in Lark's language; this one is in GBNF.")
         return _gbnf_spec(text, start, limits)
-    folders = (import_paths,) if isinstance(import_paths, str | Path) else import_paths
-    paths = tuple(Path(path).as_posix() for path in folders)
+    paths = _folders(import_paths)
+    if embed is not None and not isinstance(embed, Mapping):
+        raise SpecError(f"embed={embed!r:.60}: expected a mapping from names to specs.")
     given = dict(embed or {})
     for name, spec in given.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -100,6 +103,18 @@ def grammar(
             raise SpecError(f"embed[{name!r}]: expected a spec, found {type(spec).__name__}.")
     arguments = _LarkArguments(start, lexing, paths, max_ignored, _layout(indentation))
     return _lark_spec(text, arguments, given, {}, limits)
+
+
+def _folders(given: Iterable[str | Path]) -> tuple[str, ...]:
+    """Return what ``import_paths`` says."""
+    found = (given,) if isinstance(given, str | Path) else given
+    if not isinstance(found, Iterable):
+        raise SpecError(f"import_paths={given!r:.60}: expected folders.")
+    found = tuple(found)
+    for path in found:
+        if not isinstance(path, str | Path):
+            raise SpecError(f"import_paths has {path!r:.60}; expected a folder as text or Path.")
+    return tuple(Path(path).as_posix() for path in found)
 
 
 def _layout(given: Mapping[str, Any] | None) -> _Layout | None:
@@ -114,13 +129,13 @@ def _layout(given: Mapping[str, Any] | None) -> _Layout | None:
         )
     brackets = given.get("brackets", ())
     tab = given.get("tab", 8)
-    texts = [given[name] for name in sorted(names)]
-    if (
-        isinstance(brackets, str)
-        or any(len(pair) != 2 for pair in brackets)
-        or not all(isinstance(text, str) for text in [*texts, *(text for pair in brackets for text in pair)])
-        or not isinstance(tab, int)
-    ):
+    rows = [[given[name] for name in sorted(names)]]
+    is_right = isinstance(brackets, list | tuple) and isinstance(tab, int)
+    if is_right:
+        is_right = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in brackets)
+    if is_right:
+        rows.extend(brackets)
+    if not is_right or not all(isinstance(text, str) for row in rows for text in row):
         raise SpecError(f"indentation={given!r}: expected names of terminals, pairs of them, and an integer.")
     pairs = tuple((one, other) for one, other in brackets)
     return given["newline"], given["indent"], given["dedent"], pairs, tab
@@ -201,7 +216,7 @@ def _lark_spec(
         )
     except EmptyLanguageError as error:
         raise EmptyLanguageError(
-            "No text matches the start rule: it always needs another text like itself, without end.",
+            "No text matches the start rule: each way through it needs a terminal that matches nothing, or has no end.",
             source=text,
             offset=0,
         ) from error

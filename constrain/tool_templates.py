@@ -237,7 +237,7 @@ def template_of(given: str | ToolTemplate) -> ToolTemplate:
     """
     if isinstance(given, ToolTemplate):
         return given
-    if given not in TEMPLATES:
+    if not isinstance(given, str) or given not in TEMPLATES:
         known = ", ".join(map(repr, TEMPLATES))
         raise SpecError(f"template={given!r} is not known.", hint=f"Known: {known}; or pass a ToolTemplate.")
     return TEMPLATES[given]

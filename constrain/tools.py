@@ -12,7 +12,7 @@ from typing import Any
 
 from constrain.errors import SpecError
 
-_NAME = re.compile(r"[^\s\"'<>{}\[\]\\\x00-\x1f\x7f]{1,256}")
+_NAME = re.compile(r"[^\s\"'<>{}\[\]\\\x00-\x1f\x7f\ud800-\udfff]{1,256}")
 _PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
 
 

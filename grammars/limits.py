@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from numbers import Real
 
-from constrain.grammars.errors import LimitExceededError
+from constrain.grammars.errors import LimitExceededError, SpecError
 
 _STEPS_PER_LOOK = 256
 
@@ -56,8 +57,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Limits({name}={getattr(self, name)!r}): must be positive")
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not value > 0:
+                raise SpecError(f"Limits({name}={value!r}): expected a positive number.")
 
 
 class Watch:
@@ -73,6 +75,8 @@ class Watch:
     __slots__ = ("_deadline", "_left", "limits")
 
     def __init__(self, limits: Limits, seconds: float | None = None) -> None:
+        if not isinstance(limits, Limits):
+            raise SpecError(f"limits={limits!r:.60}: expected constrain.Limits(...).")
         self.limits = limits
         self._deadline = time.monotonic() + (limits.compile_seconds if seconds is None else seconds)
         self._left = _STEPS_PER_LOOK

@@ -48,12 +48,15 @@ def provably_greedy(
     for t, begin in enumerate(first):
         if begin:
             groups.setdefault(begin, []).append(t)
-    beside = {
-        t: [other for begin, members in groups.items() if begin & first[t] for other in members if other != t]
-        for t in candidates
-    }
+    beside: dict[int, list[int]] = {}
+    for t in candidates:
+        watch.step("greedy terminals", 1 + len(groups))
+        meeting = [members for begin, members in groups.items() if begin & first[t]]
+        beside[t] = [other for members in meeting for other in members if other != t]
+        watch.step("greedy terminals", len(beside[t]))
     follow = _Follow(rules, first, ignored, most_ignored != 1, watch).of({*beside, *chain(*beside.values())})
     for t, others in beside.items():
+        watch.step("greedy terminals", 1 + len(others))
         continued, follows = after[t], follow[t]
         for other in others:
             continued |= inner[other]

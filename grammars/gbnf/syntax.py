@@ -18,7 +18,7 @@ from constrain.grammars.regex.ranges import complement, normalize
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|[0-9][A-Za-z0-9_-]*")
 _DEFINES = re.compile(r"[ \t]*::=")
-_COUNTS = re.compile(r"\{[ \t\r\n]*(\d*)[ \t\r\n]*(?:(,)[ \t\r\n]*(\d*)[ \t\r\n]*)?\}")
+_COUNTS = re.compile(r"\{[ \t\r\n]*+(\d*+)[ \t\r\n]*+(?:(,)[ \t\r\n]*+(\d*+)[ \t\r\n]*+)?+\}")
 _PLAIN = re.compile(r'[^"\\]+')
 _TOKEN = re.compile(r"<(?:\[(\d+)\]|([^>\n\[\]\\]+))>")
 _ESCAPES = {

@@ -8,14 +8,14 @@ from typing import NamedTuple, NoReturn
 from constrain.grammars.lark_syntax.tree import Module
 from constrain.grammars.limits import Watch
 
-# In the order in which they are tried.
+# In the order in which they are tried. Rows of blanks are never split in several ways: that took time squared.
 _TOKENS = re.compile(
     r"""
-      (?P<skip>    [ \t]+ | \s*(?://|\#)[^\n]* | \\[ ]*\n )
-    | (?P<bar>     (?:\r?\n)+\s*\| | \| )
-    | (?P<newline> (?:\r?\n)+\s* )
+      (?P<skip>    [ \t]+ | \s*+(?://|\#)[^\n]* | \\[ ]*\n )
+    | (?P<bar>     \r?\n\s*+\| | \| )
+    | (?P<newline> \r?\n\s*+ )
     | (?P<count>   ~[ \t]*[+-]?[0-9]+(?:[ \t]*\.\.[ \t]*[+-]?[0-9]+)?
-                 | \{[ \t]*(?:[0-9]+[ \t]*(?:,[ \t]*[0-9]*[ \t]*)?|,[ \t]*[0-9]+[ \t]*)\} )
+                 | \{[ \t]*+(?:[0-9]++[ \t]*+(?:,[ \t]*+[0-9]*+[ \t]*+)?+|,[ \t]*+[0-9]++[ \t]*+)\} )
     | (?P<number>  [+-]?[0-9]+ )
     | (?P<modifiers> (?:![?]?|[?]!?)(?=[_a-z]) )
     | (?P<operator> [+*]|[?](?![a-z_]) )

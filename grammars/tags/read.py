@@ -183,6 +183,8 @@ class _Reader:
             raise SpecError(f"{given['type']!r} stands where a tag is expected.", pointer=f"{place}/type")
         begin = self.marks(given["begin"], f"{place}/begin", is_empty_fine=False)
         ends = given["end"] if isinstance(given["end"], list) else [given["end"]]
+        if not ends:
+            raise SpecError('expected at least one end; "" is a tag without one.', pointer=f"{place}/end")
         found = tuple(self.marks(end, f"{place}/end") for end in ends)
         content = self.element(given["content"], f"{place}/content", depth + 1)
         return Tag(begin, content, found if any(found) else ())

@@ -236,6 +236,7 @@ def test_compiled_tags_are_saved(tmp_path: Path) -> None:
         ({"type": "const_string", "value": 3}, "expected text", "#/value"),
         ({"type": "const_string", "value": "\ud800"}, "lone surrogate", "#/value"),
         ({"type": "regex", "pattern": "("}, "never closed", "#"),
+        ({"type": "tag", "begin": "a", "content": const("b"), "end": []}, "at least one end", "#/end"),
         ({"type": "json_schema", "json_schema": {"type": "x"}}, "type", "#/json_schema/type"),
         (
             {"type": "sequence", "elements": [{"type": "json_schema", "json_schema": {"minLength": "a"}}]},

@@ -267,7 +267,10 @@ def variadic(*args: int) -> None:
         ([{"name": "a", "parameters": 3}], {}, "no schema"),
         ([{"name": "a", "parameters": {"properties": 3}}], {}, "properties"),
         ([variadic], {}, r"\*args"),
+        ([{"name": "a\ud800"}], {}, "no name of a tool"),
         (TOOLS, {"template": "none such"}, "not known"),
+        (TOOLS, {"template": ["hermes"]}, "not known"),
+        (TOOLS, {"limits": 5}, "expected constrain.Limits"),
         (TOOLS, {"tool_choice": "none such"}, "names no tool"),
         (TOOLS, {"tool_choice": {"type": "function"}}, "names no tool"),
         (TOOLS, {"reasoning": "maybe"}, "expected one of"),
@@ -297,7 +300,7 @@ def test_generated_answers_are_read(template: str) -> None:
 
 
 def test_errors_of_schemas_name_the_tool() -> None:
-    tools = [*TOOLS, {"name": "odd", "parameters": {"properties": {"x": {"multipleOf": 0.7, "not": {}}}}}]
+    tools = [*TOOLS, {"name": "odd", "parameters": {"properties": {"x": {"uniqueItems": True}}}}]
     with pytest.raises(UnsupportedFeatureError, match="odd: #/properties/x"):
         tool_calls(tools)
 

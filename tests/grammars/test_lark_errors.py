@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import lark
 import pytest
@@ -80,11 +81,11 @@ def test_place_of_an_error(text: str, line: int, column: int, message: str) -> N
 
 UNSUPPORTED = [
     "start: A /b/ A\nA: /(a)\\1/",
-    "start: A NAME\nA: /a\\b/\nNAME: /[a-z]/",
+    "start: A B\nA: /a\\b/\nB: /[b-z]/",
     'start[max_tokens=3]: "a"',
     '%llguidance {"no_forcing": true}\nstart: "a"',
     "start: <[^3]>",
-    'start: %json {"not": {"type": "string"}}',
+    'start: %json {"uniqueItems": true}',
 ]
 
 
@@ -130,6 +131,35 @@ def test_large_grammar() -> None:
         assert constrain.grammar(text, limits=constrain.Limits(compile_seconds=60)).matches("aybc")
     except LimitExceededError as error:
         assert error.limit == "compile_seconds"
+
+
+@pytest.mark.parametrize(
+    ("before", "blank", "after"),
+    [
+        ("", "\n", 'start: "a"'),
+        ("", "\r\n", '\n// \nstart: "a"'),
+        ('start: "a"', " \n", '| "b"'),
+        ('start: "a"', "\n", " // "),
+        ('start: "a" ', "\t", "// "),
+        ('start: "a"{1', " ", ",2}"),
+        ('start: "a"{1,', " ", "2}"),
+        ('root ::= "a"{1', " ", ",2}"),
+        ('root ::= "a"{', "\n", "1,2}"),
+        ("", "\n", 'root ::= "a"'),
+    ],
+)
+def test_rows_of_blanks_are_read_once(before: str, blank: str, after: str) -> None:
+    """However many blanks stand in a row, reading on from them takes no time that grows with their square."""
+    assert constrain.grammar(before + blank * 400_000 + after).matches("a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['start: "a"{1,', 'start: "a"{', 'start: "a"{1', 'root ::= "a"{', 'root ::= "a"{1', 'root ::= "a"{1,'],
+)
+def test_rows_of_blanks_in_counts_without_an_end(text: str) -> None:
+    with pytest.raises(SpecError):
+        constrain.grammar(text + " " * 400_000 + "x")
 
 
 def test_deep_nesting_within_the_limits() -> None:
@@ -221,3 +251,60 @@ def test_refuses_what_lark_refuses(seed: int) -> None:
         if is_fine and message is not None and any(part in message for part in STRICTER):
             continue
         assert is_fine == (message is None), (text, message)
+
+
+LAYOUT = {"newline": "A", "indent": "B", "dedent": "C"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"import_paths": 5}, "import_paths"),
+        ({"import_paths": None}, "import_paths"),
+        ({"import_paths": [5]}, "import_paths"),
+        ({"embed": [1]}, "embed"),
+        ({"embed": 5}, "embed"),
+        ({"embed": {"aB": constrain.regex("a")}}, "name of a rule"),
+        ({"indentation": "A"}, "indentation"),
+        ({"indentation": {**LAYOUT, "newline": 5}}, "indentation"),
+        ({"indentation": {**LAYOUT, "brackets": 5}}, "indentation"),
+        ({"indentation": {**LAYOUT, "brackets": [5]}}, "indentation"),
+        ({"indentation": {**LAYOUT, "brackets": ["()"]}}, "indentation"),
+        ({"indentation": {**LAYOUT, "tab": "8"}}, "indentation"),
+        ({"max_ignored": 0}, "max_ignored"),
+        ({"lexing": "short"}, "lexing"),
+        ({"limits": 5}, "constrain.Limits"),
+    ],
+)
+def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        constrain.grammar('start: "a"', **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lexing": "any"},
+        {"import_paths": ["."]},
+        {"embed": {"a": constrain.regex("a")}},
+        {"max_ignored": None},
+        {"indentation": LAYOUT},
+    ],
+)
+def test_no_argument_for_lark_is_dropped_from_gbnf(options: dict[str, Any]) -> None:
+    assert constrain.grammar('root ::= "a"').matches("a")
+    with pytest.raises(SpecError, match=f"{next(iter(options))}= is for grammars in Lark"):
+        constrain.grammar('root ::= "a"', **options)
+
+
+@pytest.mark.parametrize("text", ['start: "\\ud800"', "start: A\nA: /a+/ & /b+/", 'start: "a" start'])
+def test_empty_grammars_say_why(text: str) -> None:
+    """Terminals that match nothing are named as a reason beside rules that never end."""
+    with pytest.raises(EmptyLanguageError, match="terminal that matches nothing, or has no end"):
+        constrain.grammar(text)
+
+
+@pytest.mark.parametrize("value", [0, -1, "5", None, float("nan")])
+def test_limits_are_positive_numbers(value: Any) -> None:
+    with pytest.raises(SpecError, match="positive number"):
+        constrain.Limits(states=value)

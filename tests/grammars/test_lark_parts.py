@@ -170,6 +170,8 @@ def test_strings_of_a_type_in_a_grammar() -> None:
         Query(text="get 1")
     with pytest.raises(SpecError, match="not defined"):
         constrain.InGrammar("start: x")
+    with pytest.raises(SpecError, match="as text"):
+        constrain.InGrammar(5)  # type: ignore[arg-type]
 
 
 def test_specs_of_grammars_as_values(tmp_path: Path) -> None:
