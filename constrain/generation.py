@@ -2,7 +2,8 @@
 
 ``generate`` reads its arguments into rows, one an output, and hands them to the decoder of the
 chosen method. Whatever the model prefers, an output is complete, valid and within its budget, or an
-error says before the first token that the budget is too small.
+error says before the first token that the budget is too small; weighted methods may give up on an
+output, which then has weight 0.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from constrain.decoders.local import LocalOptions, Row, Stats
+from constrain.decoders.rows import Row, Stats
 from constrain.errors import OptionError, SpecError
 from constrain.partial_json import PartialJson
-from constrain.requests import Plan, Prompt, Request, plan
+from constrain.requests import Options, Plan, Prompt, Request, plan
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
@@ -35,7 +36,7 @@ class Generation:
     ----------
     value : object
         The parsed output: of the Python type that was asked for, JSON data for a schema, text for a
-        pattern.
+        pattern. ``None`` where the output isn't complete.
     text : str
         The output, the prefix included. Bytes that aren't UTF-8 (only in specs that allow them) are
         lone surrogates, as by ``errors="surrogateescape"``.
@@ -50,7 +51,8 @@ class Generation:
         included, cut at ``max_tokens``, writes a member of the language.
     finish_reason : {"stop", "budget", "length"}
         ``"budget"``: the output ended like any other, but at some step the tokens left excluded a
-        token that the spec allows. ``"length"``: cut (never by ``method="local"``).
+        token that the spec allows. ``"length"``: cut, where a weighted method had no tokens left or
+        the model, truncation included, had no token that fits (never by ``method="local"``).
     is_complete : bool
         The output is a member of the language.
     stats : Stats
@@ -130,6 +132,7 @@ def generate(
         A list gives each prompt of a batch its own.
     method : str
         ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
+        ``"rejection"``: see ``constrain.decoders.rejection`` and ``RejectionOptions``.
     max_tokens : int
         Most tokens to generate, the end token counted. The output is the model's choice among the
         members that fit. What the model's context leaves is a limit too.
@@ -250,16 +253,16 @@ def _value(row: Row, compiled: CompiledSpec) -> Any:
         ) from error
 
 
-def _result(row: Row, compiled: CompiledSpec, options: LocalOptions) -> Generation:
+def _result(row: Row, compiled: CompiledSpec, options: Options) -> Generation:
     text = row.text.decode("utf-8", errors="surrogateescape")
-    is_weighted = options.score and options.jump_forward != "text"
+    reason: FinishReason = "budget" if row.is_shaped else "stop"
     return Generation(
-        value=_value(row, compiled),
+        value=_value(row, compiled) if row.is_complete else None,
         text=text,
         token_ids=row.token_ids,
         log_probability=row.log_probability if options.score else None,
-        log_weight=row.log_weight if is_weighted else None,
-        finish_reason="budget" if row.is_shaped else "stop",
-        is_complete=True,
+        log_weight=row.log_weight if options.is_weighted else None,
+        finish_reason=reason if row.is_complete else "length",
+        is_complete=row.is_complete,
         stats=row.stats,
     )

@@ -6,7 +6,7 @@ import dataclasses
 import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,7 +14,9 @@ import numpy as np
 
 from constrain.compiled import CompiledSpec
 from constrain.compiled import compile as compile_spec
-from constrain.decoders.local import LocalDecoder, LocalOptions, Row
+from constrain.decoders.local import LocalDecoder, LocalOptions
+from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
+from constrain.decoders.rows import Row
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
@@ -28,7 +30,13 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Message]
 
-METHODS: dict[str, tuple[type[LocalDecoder], type[LocalOptions]]] = {"local": (LocalDecoder, LocalOptions)}
+Decoder: TypeAlias = LocalDecoder | RejectionDecoder
+Options: TypeAlias = LocalOptions | RejectionOptions
+
+METHODS: dict[str, tuple[Callable[..., Decoder], type[Options]]] = {
+    "local": (LocalDecoder, LocalOptions),
+    "rejection": (RejectionDecoder, RejectionOptions),
+}
 
 _MAX_COMPILED = 32
 _compiled: OrderedDict[tuple[Spec, Vocabulary], CompiledSpec] = OrderedDict()
@@ -72,8 +80,8 @@ class Plan:
 
     rows: list[Row]
     compiled: list[CompiledSpec]
-    decoder: LocalDecoder
-    options: LocalOptions
+    decoder: Decoder
+    options: Options
     is_single: bool
     """One prompt and one output: the caller gets a result, not a list."""
 
@@ -162,7 +170,7 @@ def plan(request: Request) -> Plan:
     return Plan(rows, specs, decoder, options, is_single=not is_batch and request.n == 1)
 
 
-def _options(request: Request) -> LocalOptions:
+def _options(request: Request) -> Options:
     if request.method not in METHODS:
         known = ", ".join(map(repr, sorted(METHODS)))
         raise OptionError(f"method={request.method!r} is unknown; known: {known}.")
