@@ -10,20 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+import numpy as np
+
 from constrain.decoders.rows import Row, Stats
+from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import OptionError, SpecError
 from constrain.partial_json import PartialJson
+from constrain.posterior import Posterior
 from constrain.requests import Options, Plan, Prompt, Request, plan
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
+    from constrain.decoders.local import LocalDecoder
+    from constrain.decoders.rejection import RejectionDecoder
     from constrain.protocols import LogitsBackend
 
-__all__ = ["Generation", "PartialGeneration", "Stats", "agenerate", "generate", "stream"]
+__all__ = ["Generation", "PartialGeneration", "Posterior", "Stats", "agenerate", "generate", "stream"]
 
 FinishReason: TypeAlias = Literal["stop", "length", "budget"]
 
@@ -95,12 +101,40 @@ class PartialGeneration:
 
 @overload
 def generate(
-    model: LogitsBackend, prompt: str, output: Any, *, n: Literal[1] = 1, **options: Any
+    model: LogitsBackend, prompt: str, output: Any, *, method: Literal["smc"], **options: Any
+) -> Posterior: ...
+@overload
+def generate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["smc"],
+    **options: Any,
+) -> Posterior | list[Posterior]: ...
+@overload
+def generate(
+    model: LogitsBackend,
+    prompt: str,
+    output: Any,
+    *,
+    method: Literal["local", "rejection"] = "local",
+    n: Literal[1] = 1,
+    **options: Any,
 ) -> Generation: ...
 @overload
 def generate(
-    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, **options: Any
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["local", "rejection"] = "local",
+    **options: Any,
 ) -> Generation | list[Generation]: ...
+@overload
+def generate(
+    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, *, method: str, **options: Any
+) -> Any: ...
 def generate(
     model: LogitsBackend,
     prompt: Prompt | Sequence[Prompt],
@@ -118,7 +152,7 @@ def generate(
     seed: int | None = None,
     n: int = 1,
     **method_options: Any,
-) -> Generation | list[Generation]:
+) -> Generation | list[Generation] | Posterior | list[Posterior]:
     """Generate text in the language of ``output``.
 
     Parameters
@@ -133,6 +167,7 @@ def generate(
     method : str
         ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
         ``"rejection"``: see ``constrain.decoders.rejection`` and ``RejectionOptions``.
+        ``"smc"``: see ``constrain.decoders.smc`` and ``SmcOptions``.
     max_tokens : int
         Most tokens to generate, the end token counted. The output is the model's choice among the
         members that fit. What the model's context leaves is a limit too.
@@ -146,12 +181,14 @@ def generate(
     seed : int or None
         Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
     n : int
-        Outputs a prompt.
+        Outputs a prompt; 1 for ``"smc"``.
 
     Returns
     -------
     Generation, or a list of them for a batch or ``n > 1``
         With both, the ``n`` outputs of a prompt stand together.
+    Posterior, or a list of them for a batch
+        By ``method="smc"``.
 
     Raises
     ------
@@ -183,6 +220,12 @@ def generate(
         method_options=method_options,
     )
     planned = plan(request)
+    if isinstance(planned.decoder, SmcDecoder):
+        posteriors = [
+            _posterior(planned.decoder.run(row), spec, planned.options)
+            for row, spec in zip(planned.rows, planned.compiled, strict=True)
+        ]
+        return posteriors[0] if planned.is_single else posteriors
     size = planned.options.batch_size
     for begin in range(0, len(planned.rows), size):
         for _ in planned.decoder.run(planned.rows[begin : begin + size]):
@@ -193,11 +236,34 @@ def generate(
     return results[0] if planned.is_single else results
 
 
+@overload
+async def agenerate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["smc"],
+    **options: Any,
+) -> Posterior | list[Posterior]: ...
+@overload
+async def agenerate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["local", "rejection"] = "local",
+    **options: Any,
+) -> Generation | list[Generation]: ...
+@overload
+async def agenerate(
+    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, *, method: str, **options: Any
+) -> Any: ...
 async def agenerate(
     model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, **options: Any
-) -> Generation | list[Generation]:
+) -> Any:
     """Like ``generate``, awaited; the work is done in a thread."""
-    return await asyncio.to_thread(functools.partial(generate, model, prompt, output, **options))
+    work: Callable[[], Any] = functools.partial(generate, model, prompt, output, **options)
+    return await asyncio.to_thread(work)
 
 
 def stream(
@@ -218,15 +284,19 @@ def stream(
     planned = plan(Request.of(model, prompt, output, options))
     if not planned.is_single:
         raise OptionError("stream() makes one output of one prompt; use generate() for more.")
-    return _stream(planned)
+    if isinstance(planned.decoder, SmcDecoder):
+        raise OptionError("stream() shows one output, and method='smc' has many; use generate().")
+    return _stream(planned, planned.decoder)
 
 
-def _stream(planned: Plan) -> Iterator[PartialGeneration | Generation]:
+def _stream(
+    planned: Plan, decoder: LocalDecoder | RejectionDecoder
+) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
     reader = PartialJson() if compiled.spec.is_json else None
     shown = ""
-    for _ in planned.decoder.run([row]):
+    for _ in decoder.run([row]):
         text = row.text.decode("utf-8", errors="ignore")
         if row.is_finished or text == shown:
             continue
@@ -265,4 +335,14 @@ def _result(row: Row, compiled: CompiledSpec, options: Options) -> Generation:
         finish_reason=reason if row.is_complete else "length",
         is_complete=row.is_complete,
         stats=row.stats,
+    )
+
+
+def _posterior(population: Population, compiled: CompiledSpec, options: Options) -> Posterior:
+    return Posterior(
+        [_result(particle.row, compiled, options) for particle in population.particles],
+        population.log_normalizer,
+        np.array([particle.log_target for particle in population.particles], np.float64),
+        population.effective_sizes,
+        population.resampled_at,
     )

@@ -17,6 +17,7 @@ from constrain.compiled import compile as compile_spec
 from constrain.decoders.local import LocalDecoder, LocalOptions
 from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
 from constrain.decoders.rows import Row
+from constrain.decoders.smc import SmcDecoder, SmcOptions
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Message]
 
-Decoder: TypeAlias = LocalDecoder | RejectionDecoder
-Options: TypeAlias = LocalOptions | RejectionOptions
+Decoder: TypeAlias = LocalDecoder | RejectionDecoder | SmcDecoder
+Options: TypeAlias = LocalOptions | RejectionOptions | SmcOptions
 
 METHODS: dict[str, tuple[Callable[..., Decoder], type[Options]]] = {
     "local": (LocalDecoder, LocalOptions),
     "rejection": (RejectionDecoder, RejectionOptions),
+    "smc": (SmcDecoder, SmcOptions),
 }
 
 _MAX_COMPILED = 32
@@ -146,6 +148,11 @@ def plan(request: Request) -> Plan:
             raise OptionError(f"{name}={number!r}: expected an integer of at least 1.")
     if not isinstance(request.prefix, str):
         raise OptionError(f"prefix={request.prefix!r}: expected text.")
+    if request.method == "smc" and request.n != 1:
+        raise OptionError(
+            f"n={request.n}: method='smc' returns one posterior for each prompt; ask for more particles "
+            "(particles=), and draw outputs with posterior.sample()."
+        )
     sampling = _sampling(request)
     streams = RandomStreams(request.seed)
     stop = _stop_strings(request.stop)
