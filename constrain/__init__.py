@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from constrain.models import from_transformers as from_transformers
     from constrain.models import load_model as load_model
     from constrain.output_function import output as output
+    from constrain.posterior import Posterior as Posterior
     from constrain.spec import Explanation as Explanation
     from constrain.spec import Spec as Spec
     from constrain.spec import choice as choice
@@ -65,6 +66,7 @@ _HOME = {
     "OptionError": "constrain.errors",
     "Spec": "constrain.spec",
     "PartialGeneration": "constrain.generation",
+    "Posterior": "constrain.posterior",
     "SpecError": "constrain.errors",
     "ToolCall": "constrain.tags",
     "ToolOutput": "constrain.tags",

@@ -2,27 +2,34 @@
 
 ``generate`` reads its arguments into rows, one an output, and hands them to the decoder of the
 chosen method. Whatever the model prefers, an output is complete, valid and within its budget, or an
-error says before the first token that the budget is too small.
+error says before the first token that the budget is too small; weighted methods may give up on an
+output, which then has weight 0.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from constrain.decoders.local import LocalOptions, Row, Stats
+import numpy as np
+
+from constrain.decoders.rows import Row, Stats
+from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import OptionError, SpecError
 from constrain.partial_json import PartialJson
-from constrain.requests import Plan, Prompt, Request, plan
+from constrain.posterior import Posterior
+from constrain.requests import Options, Plan, Prompt, Request, plan
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
+    from constrain.decoders.local import LocalDecoder
+    from constrain.decoders.rejection import RejectionDecoder
     from constrain.protocols import LogitsBackend
 
-__all__ = ["Generation", "PartialGeneration", "Stats", "agenerate", "generate", "stream"]
+__all__ = ["Generation", "PartialGeneration", "Posterior", "Stats", "agenerate", "generate", "stream"]
 
 FinishReason: TypeAlias = Literal["stop", "length", "budget"]
 
@@ -35,7 +42,7 @@ class Generation:
     ----------
     value : object
         The parsed output: of the Python type that was asked for, JSON data for a schema, text for a
-        pattern.
+        pattern. ``None`` where the output isn't complete.
     text : str
         The output, the prefix included. Bytes that aren't UTF-8 (only in specs that allow them) are
         lone surrogates, as by ``errors="surrogateescape"``.
@@ -50,7 +57,8 @@ class Generation:
         included, cut at ``max_tokens``, writes a member of the language.
     finish_reason : {"stop", "budget", "length"}
         ``"budget"``: the output ended like any other, but at some step the tokens left excluded a
-        token that the spec allows. ``"length"``: cut (never by ``method="local"``).
+        token that the spec allows. ``"length"``: cut, where a weighted method had no tokens left or
+        the model, truncation included, had no token that fits (never by ``method="local"``).
     is_complete : bool
         The output is a member of the language.
     stats : Stats
@@ -93,12 +101,40 @@ class PartialGeneration:
 
 @overload
 def generate(
-    model: LogitsBackend, prompt: str, output: Any, *, n: Literal[1] = 1, **options: Any
+    model: LogitsBackend, prompt: str, output: Any, *, method: Literal["smc"], **options: Any
+) -> Posterior: ...
+@overload
+def generate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["smc"],
+    **options: Any,
+) -> Posterior | list[Posterior]: ...
+@overload
+def generate(
+    model: LogitsBackend,
+    prompt: str,
+    output: Any,
+    *,
+    method: Literal["local", "rejection"] = "local",
+    n: Literal[1] = 1,
+    **options: Any,
 ) -> Generation: ...
 @overload
 def generate(
-    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, **options: Any
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["local", "rejection"] = "local",
+    **options: Any,
 ) -> Generation | list[Generation]: ...
+@overload
+def generate(
+    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, *, method: str, **options: Any
+) -> Any: ...
 def generate(
     model: LogitsBackend,
     prompt: Prompt | Sequence[Prompt],
@@ -116,7 +152,7 @@ def generate(
     seed: int | None = None,
     n: int = 1,
     **method_options: Any,
-) -> Generation | list[Generation]:
+) -> Generation | list[Generation] | Posterior | list[Posterior]:
     """Generate text in the language of ``output``.
 
     Parameters
@@ -130,6 +166,8 @@ def generate(
         A list gives each prompt of a batch its own.
     method : str
         ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
+        ``"rejection"``: see ``constrain.decoders.rejection`` and ``RejectionOptions``.
+        ``"smc"``: see ``constrain.decoders.smc`` and ``SmcOptions``.
     max_tokens : int
         Most tokens to generate, the end token counted. The output is the model's choice among the
         members that fit. What the model's context leaves is a limit too.
@@ -143,12 +181,14 @@ def generate(
     seed : int or None
         Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
     n : int
-        Outputs a prompt.
+        Outputs a prompt; 1 for ``"smc"``.
 
     Returns
     -------
     Generation, or a list of them for a batch or ``n > 1``
         With both, the ``n`` outputs of a prompt stand together.
+    Posterior, or a list of them for a batch
+        By ``method="smc"``.
 
     Raises
     ------
@@ -180,6 +220,12 @@ def generate(
         method_options=method_options,
     )
     planned = plan(request)
+    if isinstance(planned.decoder, SmcDecoder):
+        posteriors = [
+            _posterior(planned.decoder.run(row), spec, planned.options)
+            for row, spec in zip(planned.rows, planned.compiled, strict=True)
+        ]
+        return posteriors[0] if planned.is_single else posteriors
     size = planned.options.batch_size
     for begin in range(0, len(planned.rows), size):
         for _ in planned.decoder.run(planned.rows[begin : begin + size]):
@@ -190,11 +236,34 @@ def generate(
     return results[0] if planned.is_single else results
 
 
+@overload
+async def agenerate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["smc"],
+    **options: Any,
+) -> Posterior | list[Posterior]: ...
+@overload
+async def agenerate(
+    model: LogitsBackend,
+    prompt: Prompt | Sequence[Prompt],
+    output: Any,
+    *,
+    method: Literal["local", "rejection"] = "local",
+    **options: Any,
+) -> Generation | list[Generation]: ...
+@overload
+async def agenerate(
+    model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, *, method: str, **options: Any
+) -> Any: ...
 async def agenerate(
     model: LogitsBackend, prompt: Prompt | Sequence[Prompt], output: Any, **options: Any
-) -> Generation | list[Generation]:
+) -> Any:
     """Like ``generate``, awaited; the work is done in a thread."""
-    return await asyncio.to_thread(functools.partial(generate, model, prompt, output, **options))
+    work: Callable[[], Any] = functools.partial(generate, model, prompt, output, **options)
+    return await asyncio.to_thread(work)
 
 
 def stream(
@@ -215,15 +284,19 @@ def stream(
     planned = plan(Request.of(model, prompt, output, options))
     if not planned.is_single:
         raise OptionError("stream() makes one output of one prompt; use generate() for more.")
-    return _stream(planned)
+    if isinstance(planned.decoder, SmcDecoder):
+        raise OptionError("stream() shows one output, and method='smc' has many; use generate().")
+    return _stream(planned, planned.decoder)
 
 
-def _stream(planned: Plan) -> Iterator[PartialGeneration | Generation]:
+def _stream(
+    planned: Plan, decoder: LocalDecoder | RejectionDecoder
+) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
     reader = PartialJson() if compiled.spec.is_json else None
     shown = ""
-    for _ in planned.decoder.run([row]):
+    for _ in decoder.run([row]):
         text = row.text.decode("utf-8", errors="ignore")
         if row.is_finished or text == shown:
             continue
@@ -250,16 +323,26 @@ def _value(row: Row, compiled: CompiledSpec) -> Any:
         ) from error
 
 
-def _result(row: Row, compiled: CompiledSpec, options: LocalOptions) -> Generation:
+def _result(row: Row, compiled: CompiledSpec, options: Options) -> Generation:
     text = row.text.decode("utf-8", errors="surrogateescape")
-    is_weighted = options.score and options.jump_forward != "text"
+    reason: FinishReason = "budget" if row.is_shaped else "stop"
     return Generation(
-        value=_value(row, compiled),
+        value=_value(row, compiled) if row.is_complete else None,
         text=text,
         token_ids=row.token_ids,
         log_probability=row.log_probability if options.score else None,
-        log_weight=row.log_weight if is_weighted else None,
-        finish_reason="budget" if row.is_shaped else "stop",
-        is_complete=True,
+        log_weight=row.log_weight if options.is_weighted else None,
+        finish_reason=reason if row.is_complete else "length",
+        is_complete=row.is_complete,
         stats=row.stats,
+    )
+
+
+def _posterior(population: Population, compiled: CompiledSpec, options: Options) -> Posterior:
+    return Posterior(
+        [_result(particle.row, compiled, options) for particle in population.particles],
+        population.log_normalizer,
+        np.array([particle.log_target for particle in population.particles], np.float64),
+        population.effective_sizes,
+        population.resampled_at,
     )

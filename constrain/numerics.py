@@ -85,9 +85,9 @@ class RandomStreams:
         self.seed = int(seed)
         self._key = np.random.SeedSequence(self.seed).generate_state(2, np.uint64)
 
-    def generator(self, row: int, step: int) -> np.random.Generator:
-        """A generator of its own for one step of one row."""
-        return np.random.Generator(np.random.Philox(key=self._key, counter=[0, 0, step, row]))
+    def generator(self, row: int, step: int, lane: int = 0) -> np.random.Generator:
+        """A generator of its own for one step of one row, or of one of several lanes in it."""
+        return np.random.Generator(np.random.Philox(key=self._key, counter=[0, lane, step, row]))
 
     def uniform(self, row: int, step: int) -> float:
         """A number in [0, 1), float64."""
@@ -204,6 +204,59 @@ def _nucleus(scores: Scores, top_p: float) -> IdArray:
         count *= 8
 
 
+class ModelRow(NamedTuple):
+    """The model's distribution of the next token, truncation included.
+
+    ``token_ids`` (n,) are the tokens of positive probability, in rising order, and
+    ``log_probabilities`` (n,) float64 belong to them (their sum is 1). ``log_kept`` is the logarithm
+    of the probability of all of them before truncation.
+    """
+
+    token_ids: IdArray
+    log_probabilities: NDArray[np.float64]
+    log_kept: float
+
+
+def model_row(
+    logits: Scores, sampling: Sampling, covers: IdArray | None = None, *, row: int = 0, step: int = 0
+) -> ModelRow:
+    """The distribution that weighted methods take for the model's.
+
+    Parameters
+    ----------
+    logits : (n_tokens,)
+    covers : (n,) intp or None
+        Only these tokens may stand here (token healing), as a condition on the model.
+    row, step : int
+        Named in errors.
+
+    Raises
+    ------
+    BackendError
+        The logits hold NaN or positive infinity, or are all ``-inf``.
+    """
+    _check_logits(logits, row, step)
+    scores = sampling.scores(logits)
+    if covers is not None:
+        covered = np.full_like(scores, -math.inf)
+        covered[covers] = scores[covers]
+        scores = covered
+    kept = sampling.truncate(scores)
+    kept_scores = scores[kept].astype(np.float64)
+    log_kept = logsumexp(kept_scores)
+    if log_kept == -math.inf:
+        return ModelRow(kept, kept_scores, -math.inf)
+    log_total = logsumexp(scores.astype(np.float64)) if sampling.truncates else log_kept
+    return ModelRow(kept, kept_scores - log_kept, min(log_kept - log_total, 0.0))
+
+
+def _check_logits(logits: Scores, row: int, step: int) -> None:
+    highest = float(logits.max())
+    if not math.isfinite(highest):
+        fault = "all -inf" if highest == -math.inf else "NaN or infinite"
+        raise BackendError(f"The model's logits of row {row} at step {step} are {fault}.")
+
+
 class Choice(NamedTuple):
     """One step of one row.
 
@@ -245,10 +298,7 @@ def choose(
     DeadEndError
         Every allowed token has probability 0.
     """
-    highest = float(logits.max())
-    if not math.isfinite(highest):
-        fault = "all -inf" if highest == -math.inf else "NaN or infinite"
-        raise BackendError(f"The model's logits of row {row} at step {step} are {fault}.")
+    _check_logits(logits, row, step)
     scores = sampling.scores(logits)
     total = logsumexp(scores)
     candidates, weights, log_feasible = allowed, scores[allowed], 0.0
@@ -272,11 +322,11 @@ def choose(
     masses = np.exp(weights - best)
     if log_feasible == 0.0:
         log_feasible = min(best + math.log(float(masses.sum(dtype=np.float64))) - total_kept, 0.0)
-    place = int(np.argmax(weights)) if sampling.temperature == 0.0 else _draw(masses, uniform)
+    place = int(np.argmax(weights)) if sampling.temperature == 0.0 else draw_place(masses, uniform)
     return Choice(int(candidates[place]), float(weights[place]) - total, log_feasible)
 
 
-def _draw(masses: Scores, uniform: float) -> int:
+def draw_place(masses: Scores, uniform: float) -> int:
     """The index at which the running sum of ``masses`` passes ``uniform`` times their sum.
 
     Sums are float64, first over blocks and then inside one, which for a whole vocabulary is a good

@@ -24,7 +24,7 @@ import typing
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from constrain.errors import OptionError, SpecError
+from constrain.errors import DeadEndError, OptionError, SpecError
 
 if TYPE_CHECKING:
     from constrain.generation import Generation, PartialGeneration
@@ -114,7 +114,7 @@ class OutputFunction(Generic[T]):
         """Fill in the prompt, generate, and return the value."""
         arguments, options = self._split(kwargs)
         text = self.prompt(*args, **arguments)
-        value: T = self._run(lambda: self._generate(text, options).value)
+        value: T = self._run(lambda: _complete(self._generate(text, options)))
         return value
 
     def batch(self, items: Iterable[Any], **options: Any) -> Any:
@@ -132,7 +132,7 @@ class OutputFunction(Generic[T]):
         list of values, or a coroutine of it
         """
         texts = [self._item_prompt(item) for item in items]
-        return self._run(lambda: [result.value for result in self._generate(texts, options)])
+        return self._run(lambda: [_complete(result) for result in self._generate(texts, options)])
 
     def stream(self, *args: Any, **kwargs: Any) -> Any:
         """Carry the function out and show the value as it grows.
@@ -176,11 +176,32 @@ class OutputFunction(Generic[T]):
             raise OptionError(
                 "An output function returns one value a call; use constrain.generate() for n > 1."
             )
+        if options.get("method") == "smc":
+            raise OptionError(
+                "An output function returns one value a call, and method='smc' a posterior; use "
+                "constrain.generate()."
+            )
         prompt = _chat(model, text) if isinstance(text, str) else [_chat(model, one) for one in text]
         return generate(model, prompt, self.spec, **options)
 
     def _run(self, work: Callable[[], Any]) -> Any:
         return asyncio.to_thread(work) if self._is_async else work()
+
+
+def _complete(result: Generation) -> Any:
+    """The value of an output.
+
+    Raises
+    ------
+    DeadEndError
+        A weighted method gave up on it.
+    """
+    if not result.is_complete:
+        raise DeadEndError(
+            f"The output was cut at step {len(result.token_ids)}, with weight 0, after {result.text[-60:]!r}. "
+            "Give more max_tokens, or use method='local', whose outputs are always complete."
+        )
+    return result.value
 
 
 @overload

@@ -6,7 +6,7 @@ import dataclasses
 import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,7 +14,10 @@ import numpy as np
 
 from constrain.compiled import CompiledSpec
 from constrain.compiled import compile as compile_spec
-from constrain.decoders.local import LocalDecoder, LocalOptions, Row
+from constrain.decoders.local import LocalDecoder, LocalOptions
+from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
+from constrain.decoders.rows import Row
+from constrain.decoders.smc import SmcDecoder, SmcOptions
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
@@ -28,7 +31,14 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Message]
 
-METHODS: dict[str, tuple[type[LocalDecoder], type[LocalOptions]]] = {"local": (LocalDecoder, LocalOptions)}
+Decoder: TypeAlias = LocalDecoder | RejectionDecoder | SmcDecoder
+Options: TypeAlias = LocalOptions | RejectionOptions | SmcOptions
+
+METHODS: dict[str, tuple[Callable[..., Decoder], type[Options]]] = {
+    "local": (LocalDecoder, LocalOptions),
+    "rejection": (RejectionDecoder, RejectionOptions),
+    "smc": (SmcDecoder, SmcOptions),
+}
 
 _MAX_COMPILED = 32
 _compiled: OrderedDict[tuple[Spec, Vocabulary], CompiledSpec] = OrderedDict()
@@ -72,8 +82,8 @@ class Plan:
 
     rows: list[Row]
     compiled: list[CompiledSpec]
-    decoder: LocalDecoder
-    options: LocalOptions
+    decoder: Decoder
+    options: Options
     is_single: bool
     """One prompt and one output: the caller gets a result, not a list."""
 
@@ -138,6 +148,11 @@ def plan(request: Request) -> Plan:
             raise OptionError(f"{name}={number!r}: expected an integer of at least 1.")
     if not isinstance(request.prefix, str):
         raise OptionError(f"prefix={request.prefix!r}: expected text.")
+    if request.method == "smc" and request.n != 1:
+        raise OptionError(
+            f"n={request.n}: method='smc' returns one posterior for each prompt; ask for more particles "
+            "(particles=), and draw outputs with posterior.sample()."
+        )
     sampling = _sampling(request)
     streams = RandomStreams(request.seed)
     stop = _stop_strings(request.stop)
@@ -162,7 +177,7 @@ def plan(request: Request) -> Plan:
     return Plan(rows, specs, decoder, options, is_single=not is_batch and request.n == 1)
 
 
-def _options(request: Request) -> LocalOptions:
+def _options(request: Request) -> Options:
     if request.method not in METHODS:
         known = ", ".join(map(repr, sorted(METHODS)))
         raise OptionError(f"method={request.method!r} is unknown; known: {known}.")

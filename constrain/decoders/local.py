@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from constrain.decoders.rows import Row, share_model_call, start_session
 from constrain.errors import DeadEndError, OptionError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids, choose
 from constrain.text import encode_exactly, has_token_past
@@ -29,40 +30,10 @@ from constrain.tokenizer_index.mask import allocate_token_bitmask
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from constrain.compiled import Matcher
     from constrain.numerics import IdArray
     from constrain.protocols import DecodingSession, LogitsBackend
 
 JUMPS = ("token", "text", "off")
-
-
-@dataclass(slots=True)
-class Stats:
-    """Counts and seconds of one output.
-
-    Parameters
-    ----------
-    prompt_tokens : int
-        Tokens of the prompt and of the prefix.
-    generated_tokens : int
-        Tokens after them, forced ones and the end token included.
-    forced_tokens : int
-        Tokens that were appended without a draw.
-    model_calls : int
-        Calls of the model this output took part in, reading the prompt included.
-    mask_seconds, model_seconds : float
-        Time for masks and matchers, and for the model; a batch's time is shared out to its rows.
-    feasible_mass : list of float
-        For each generated token the probability that the model chose an allowed one.
-    """
-
-    prompt_tokens: int = 0
-    generated_tokens: int = 0
-    forced_tokens: int = 0
-    model_calls: int = 0
-    mask_seconds: float = 0.0
-    model_seconds: float = 0.0
-    feasible_mass: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,46 +63,10 @@ class LocalOptions:
         if not isinstance(self.batch_size, int) or self.batch_size < 1:
             raise OptionError(f"batch_size={self.batch_size!r}: expected an integer of at least 1.")
 
-
-@dataclass(slots=True, eq=False)
-class Row:
-    """One output while it grows.
-
-    Parameters
-    ----------
-    index : int
-        Names the row in errors and chooses its random numbers.
-    prompt_ids : list of int
-        What the model reads first.
-    matcher : Matcher
-        After the text of the prefix that is in ``prompt_ids``.
-    max_tokens : int
-        Tokens that may be generated, the end token included.
-    text : bytearray
-        Output so far: the prefix, then the bytes of the generated tokens.
-    covers : (n,) intp or None
-        Token healing: only these tokens may come first. Counts as part of the model.
-    """
-
-    index: int
-    prompt_ids: list[int]
-    matcher: Matcher
-    max_tokens: int
-    text: bytearray = field(default_factory=bytearray)
-    covers: IdArray | None = None
-    token_ids: list[int] = field(default_factory=list)
-    log_probability: float = 0.0
-    log_weight: float = 0.0
-    is_shaped: bool = False
-    """Whether the budget excluded a token at some step."""
-    is_finished: bool = False
-    stats: Stats = field(default_factory=Stats)
-    allowed: IdArray = field(default_factory=lambda: np.empty(0, np.intp))
-
     @property
-    def remaining(self) -> int:
-        """Tokens that may still be generated."""
-        return self.max_tokens - len(self.token_ids)
+    def is_weighted(self) -> bool:
+        """Whether weights are known and right."""
+        return self.score and self.jump_forward != "text"
 
 
 class LocalDecoder:
@@ -176,7 +111,7 @@ class LocalDecoder:
         """
         active = list(rows)
         self._fill(active)
-        session, lines = self._start(active)
+        session, lines = start_session(self.model, active)
         while active:
             queues = [self._extend(row, line) for row, line in zip(active, lines, strict=True)]
             self._fill([row for row in active if not row.is_finished])
@@ -189,33 +124,18 @@ class LocalDecoder:
 
     # ---------------------------------------------------------------------------------- the model
 
-    def _start(self, rows: Sequence[Row]) -> tuple[DecodingSession, list[NDArray[np.float32]]]:
-        """Read the prompts, each different one once, and give every row a line of the session."""
-        prompts: dict[tuple[int, ...], int] = {}
-        places = [prompts.setdefault(tuple(row.prompt_ids), len(prompts)) for row in rows]
-        begin = time.perf_counter()
-        session, logits = self.model.start([list(prompt) for prompt in prompts])
-        session.select(places)
-        self._share(rows, time.perf_counter() - begin)
-        return session, [logits[place] for place in places]
-
     def _append(
         self, session: DecodingSession, rows: Sequence[Row], queues: Sequence[list[int]]
     ) -> list[NDArray[np.float32]]:
         """Append the queued tokens; score those that were forced; return each row's last logits."""
         begin = time.perf_counter()
         blocks = session.append(queues)
-        self._share(rows, time.perf_counter() - begin)
+        share_model_call(rows, time.perf_counter() - begin)
         for row, queue, block in zip(rows, queues, blocks, strict=True):
             first = len(row.token_ids) - len(queue) + 1
             for place, token_id in enumerate(queue[1:]):
                 self._score(row, block[place], np.array([token_id]), first + place)
         return [block[-1] for block in blocks]
-
-    def _share(self, rows: Sequence[Row], seconds: float) -> None:
-        for row in rows:
-            row.stats.model_calls += 1
-            row.stats.model_seconds += seconds / len(rows)
 
     # ---------------------------------------------------------------------------------- the masks
 
@@ -239,7 +159,7 @@ class LocalDecoder:
                 )
             ends = self._eos.issuperset(row.allowed.tolist()[:2])
             if not self.options.score and ends and row.matcher.is_accepting():
-                self._end(row, int(row.allowed[0]))
+                row.end(int(row.allowed[0]))
                 row.stats.forced_tokens += 1
         seconds = (time.perf_counter() - begin) / len(rows)
         for row in rows:
@@ -271,57 +191,22 @@ class LocalDecoder:
         row.covers = None
         # A spec may name an end token for a place where the output goes on.
         if token_id in self._eos and row.matcher.is_accepting():
-            self._end(row, token_id)
+            row.end(token_id)
             return []
         begin = time.perf_counter()
         before = row.matcher.fork() if self.stop else None
         queue = [token_id]
-        self._accept(row, token_id)
+        row.accept(token_id, self._vocabulary)
         if before is not None:
-            self._stop(row, before, token_id)
+            row.stop_at(self.stop, before, self._vocabulary)
         elif self.options.jump_forward != "off":
             forced = self._forced(row)
             for token in forced:
-                self._accept(row, token)
+                row.accept(token, self._vocabulary)
             row.stats.forced_tokens += len(forced)
             queue += forced
         row.stats.mask_seconds += time.perf_counter() - begin
         return queue
-
-    def _accept(self, row: Row, token_id: int) -> None:
-        if not row.matcher.accept_token(token_id):
-            raise DeadEndError(
-                f"The matcher of row {row.index} rejects token {token_id}, which its mask allows, "
-                f"at step {len(row.token_ids)}."
-            )
-        row.token_ids.append(token_id)
-        row.stats.generated_tokens += 1
-        row.text += self._vocabulary.token_bytes(token_id) or b""
-
-    def _end(self, row: Row, token_id: int) -> None:
-        row.matcher.accept_token(token_id)
-        row.token_ids.append(token_id)
-        row.stats.generated_tokens += 1
-        row.is_finished = True
-
-    def _stop(self, row: Row, before: Matcher, token_id: int) -> None:
-        """End the row where its newest token completes a stop string and the output is complete.
-
-        ``before`` is the matcher before that token: the string may end inside it.
-        """
-        token = self._vocabulary.token_bytes(token_id) or b""
-        begin = len(row.text) - len(token)
-        for end in range(begin + 1, len(row.text) + 1):
-            if not row.text[:end].endswith(self.stop):
-                continue
-            matcher = row.matcher
-            if end < len(row.text):
-                matcher = before.fork()
-                matcher.accept_string(bytes(token[: end - begin]))
-            if matcher.is_accepting():
-                del row.text[end:]
-                row.is_finished = True
-                return
 
     def _forced(self, row: Row) -> list[int]:
         """Tokens that follow without a choice, end tokens left out."""
