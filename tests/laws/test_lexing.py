@@ -34,7 +34,7 @@ def _network(grammar: ir.Grammar) -> Network | None:
     return None
 
 
-@strategies.fixed(200)
+@strategies.fixed(80)
 @given(strategies.lexical_grammars())
 def test_sound_grammars_have_no_dead_ends(grammar: ir.Grammar) -> None:
     """Where the compiler finds a grammar sound, whatever can be read can be finished."""
@@ -56,7 +56,7 @@ def test_sound_grammars_have_no_dead_ends(grammar: ir.Grammar) -> None:
                 queue.append(after)
 
 
-@strategies.fixed(300)
+@strategies.fixed(60)
 @given(strategies.lexical_grammars(), strategies.vocabularies('ab.1"; \n#'))
 def test_masks_of_lexical_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
     """E1: whether it is found sound, checked while decoding or has blocked ignored text, masks are exact."""
