@@ -61,6 +61,8 @@ def read_output(
     reasoning : str
         As `tool_calls` was told.
     """
+    if not isinstance(answer, str):
+        raise SpecError(f"expected an answer as text, found {type(answer).__name__}.")
     thought: str | None = None
     parts: list[str] = []
     calls: list[ToolCall] = []
@@ -101,9 +103,9 @@ def read_output(
         while True:
             rest = _without(rest, begin, answer)
             name, _, rest = rest.partition(after_name)
-            if name not in parsers:
-                name = json.loads(f'"{name}"') if template.is_json_name else name
             try:
+                if name not in parsers and template.is_json_name:
+                    name = json.loads(f'"{name}"')
                 _, length = decoder.raw_decode(rest)
                 value = parsers[name](rest[:length])
             except (ValueError, KeyError, RecursionError) as error:

@@ -284,6 +284,14 @@ def test_errors(tools: Any, options: dict[str, Any], message: str) -> None:
         tool_calls(tools, **options)
 
 
+@pytest.mark.parametrize(
+    "answer", ['<tool_call>\n{"name": "\n', '<tool_call>\n{"name": "\\u00", "arguments": {}}', b"text", None]
+)
+def test_what_is_no_answer_is_an_error_of_the_spec(answer: Any) -> None:
+    with pytest.raises(SpecError):
+        tool_calls(TOOLS).parse(answer)
+
+
 @pytest.mark.parametrize("template", ["hermes", "qwen", "mistral", "harmony"])
 def test_generated_answers_are_read(template: str) -> None:
     model = TableModel([bytes([byte]) for byte in range(256)])

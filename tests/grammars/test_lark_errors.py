@@ -81,7 +81,6 @@ def test_place_of_an_error(text: str, line: int, column: int, message: str) -> N
 
 UNSUPPORTED = [
     "start: A /b/ A\nA: /(a)\\1/",
-    "start: A B\nA: /a\\b/\nB: /[b-z]/",
     'start[max_tokens=3]: "a"',
     '%llguidance {"no_forcing": true}\nstart: "a"',
     "start: <[^3]>",
