@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from numbers import Real
 
 from constrain.grammars.errors import LimitExceededError, SpecError
 
@@ -58,7 +57,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            if not isinstance(value, Real) or not value > 0:
+            if not isinstance(value, int | float) or not value > 0:
                 raise SpecError(f"Limits({name}={value!r}): expected a positive number.")
 
 
