@@ -58,7 +58,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            if not isinstance(value, Real) or not value > 0:
+            if not isinstance(value, Real) or not float(value) > 0:
                 raise SpecError(f"Limits({name}={value!r}): expected a positive number.")
 
 
