@@ -34,7 +34,7 @@ def _network(grammar: ir.Grammar) -> Network | None:
     return None
 
 
-@strategies.fixed(80)
+@strategies.fixed(60)
 @given(strategies.lexical_grammars())
 def test_sound_grammars_have_no_dead_ends(grammar: ir.Grammar) -> None:
     """Where the compiler finds a grammar sound, whatever can be read can be finished."""
@@ -56,7 +56,7 @@ def test_sound_grammars_have_no_dead_ends(grammar: ir.Grammar) -> None:
                 queue.append(after)
 
 
-@strategies.fixed(60)
+@strategies.fixed(12)
 @given(strategies.lexical_grammars(), strategies.vocabularies('ab.1"; \n#'))
 def test_masks_of_lexical_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
     """E1: whether it is found sound, checked while decoding or has blocked ignored text, masks are exact."""
@@ -66,7 +66,7 @@ def test_masks_of_lexical_grammars(grammar: ir.Grammar, tokens: TokenList) -> No
         event(f"compared: {check_all_states(grammar, tokens, at_most=8) > 0}")
 
 
-@strategies.fixed(60)
+@strategies.fixed(12)
 @given(strategies.lexical_grammars())
 def test_masks_of_lexical_grammars_byte_by_byte(grammar: ir.Grammar) -> None:
     """E1 with one byte per token, further into the text."""
@@ -75,7 +75,7 @@ def test_masks_of_lexical_grammars_byte_by_byte(grammar: ir.Grammar) -> None:
         check_all_states(grammar, one_byte_per_token(), at_most=30)
 
 
-@strategies.fixed(60)
+@strategies.fixed(12)
 @given(strategies.lexical_grammars(), st.data())
 def test_texts_are_those_of_the_documented_rule(grammar: ir.Grammar, data: st.DataObject) -> None:
     """Of a few sentences the same short texts are read as by trying every way to cut a text."""

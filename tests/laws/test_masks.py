@@ -85,7 +85,7 @@ def test_masks_of_bytes(grammar: ir.Grammar) -> None:
     check_all_states(grammar, one_byte_per_token())
 
 
-@strategies.fixed(60)
+@strategies.fixed(10)
 @given(strategies.grammars(greedy=True), strategies.vocabularies())
 def test_masks_of_greedy_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
     """E1 with greedy terminals: no token is allowed after which nothing can end."""
