@@ -30,8 +30,7 @@ SOURCES = [
     "^.{3}$",
 ]
 TEXTS = ["".join(letters) for n in range(4) for letters in itertools.product("abé", repeat=n)]
-watch = Watch(Limits())
-PATTERNS = {source: parse_ecma(source, watch=watch) for source in SOURCES}
+PATTERNS = {source: parse_ecma(source, watch=Watch(Limits())) for source in SOURCES}
 
 
 @fixed(300)
@@ -40,7 +39,7 @@ def test_what_is_empty_has_no_text(positive: list[str], negative: list[str]) -> 
     """A conjunction that is called empty has no short text."""
     wanted = [PATTERNS[source] for source in positive] or [ANY_TEXT]
     unwanted = [PATTERNS[source] for source in negative]
-    if is_empty(wanted, unwanted, watch):
+    if is_empty(wanted, unwanted, Watch(Limits())):
         for text in TEXTS:
             is_member = all(accepts(one, text) for one in wanted)
             assert not is_member or any(accepts(one, text) for one in unwanted)
@@ -50,7 +49,7 @@ def test_contradictions_are_found() -> None:
     """Disjoint patterns, and a pattern without itself, are empty; overlapping ones are not."""
 
     def empty(positive: list[str], negative: list[str]) -> bool:
-        return is_empty([PATTERNS[s] for s in positive], [PATTERNS[s] for s in negative], watch)
+        return is_empty([PATTERNS[s] for s in positive], [PATTERNS[s] for s in negative], Watch(Limits()))
 
     assert empty(["^a", "^é"], [])
     assert empty(["^a"], ["^a"])
