@@ -95,7 +95,7 @@ def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
         new_names = {name: _fresh(name, names) for name in part.rules}
         for name, body in part.rules.items():
             rules[new_names[name]] = run(
-                _map(body, lambda i, n=n: TerminalReference(i + n), new_names.__getitem__)  # type: ignore[misc]
+                mapped_symbols(body, lambda i, n=n: TerminalReference(i + n), new_names.__getitem__)  # type: ignore[misc]
             )
         terminals += part.terminals
         pointers.update({new_names[name]: p for name, p in part.pointers.items() if name in new_names})
@@ -106,7 +106,7 @@ def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
         return TerminalReference(index) if name is None else RuleReference(name)
 
     for name in found.rules:
-        rules[name] = run(_map(rules[name], terminal, str))
+        rules[name] = run(mapped_symbols(rules[name], terminal, str))
     return Grammar(tuple(terminals), rules, found.start, Ignored(), pointers)
 
 
@@ -165,7 +165,7 @@ def _join(
             new += "'"
         shift[new] = new_names[name] = new
     renamed = {
-        new_names[name]: run(_map(body, lambda t: TerminalReference(t + n), new_names.__getitem__))
+        new_names[name]: run(mapped_symbols(body, lambda t: TerminalReference(t + n), new_names.__getitem__))
         for name, body in second.rules.items()
     }
     start = "start"
@@ -189,7 +189,7 @@ def _join(
     )
 
 
-def _map(
+def mapped_symbols(
     body: Expression, terminal: Callable[[int], Expression], rule: Callable[[str], str]
 ) -> Task[Expression]:
     """Return ``body`` with its references replaced."""
@@ -201,14 +201,14 @@ def _map(
         case Sequence(parts) | Choice(parts):
             mapped = []
             for part in parts:
-                mapped.append((yield _map(part, terminal, rule)))
+                mapped.append((yield mapped_symbols(part, terminal, rule)))
             return type(body)(tuple(mapped))
         case Repetition(inner, minimum, maximum):
-            return Repetition((yield _map(inner, terminal, rule)), minimum, maximum)
+            return Repetition((yield mapped_symbols(inner, terminal, rule)), minimum, maximum)
         case StateMachine():
             edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
             for source, symbol, target in body.edges:
-                moved = None if symbol is None else (yield _map(symbol, terminal, rule))
+                moved = None if symbol is None else (yield mapped_symbols(symbol, terminal, rule))
                 edges.append((source, moved, target))
             return StateMachine(body.n_states, body.start, body.accepting, tuple(edges))
     raise TypeError(f"no expression: {body!r}")
@@ -275,7 +275,9 @@ class _Rewriting:
         pointers = dict(source.pointers)
         for name, body in source.rules.items():
             rules[self.first_names[name]] = run(self.first(body))
-            rules[self.inner_names[name]] = run(_map(body, self.inner_terminal, self.inner_names.__getitem__))
+            rules[self.inner_names[name]] = run(
+                mapped_symbols(body, self.inner_terminal, self.inner_names.__getitem__)
+            )
             if name in pointers:
                 pointers[self.first_names[name]] = pointers[self.inner_names[name]] = pointers[name]
         rules.update(self.lexemes)
@@ -350,7 +352,7 @@ class _Rewriting:
 
     def inner(self, body: Expression) -> Task[Expression]:
         """Return ``body`` for a place after some lexeme."""
-        return _map(body, self.inner_terminal, self.inner_names.__getitem__)
+        return mapped_symbols(body, self.inner_terminal, self.inner_names.__getitem__)
 
     def first(self, body: Expression) -> Task[Expression]:
         """Return ``body`` where it brings the first lexeme: never empty."""
@@ -410,7 +412,7 @@ def _rules_in(body: Expression) -> Task[set[str]]:
         found.add(name)
         return name
 
-    yield _map(body, TerminalReference, note)
+    yield mapped_symbols(body, TerminalReference, note)
     return found
 
 

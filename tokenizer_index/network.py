@@ -315,7 +315,7 @@ def _assemble(
         for t in lines.longest():
             greedy[t] = True
         marks = lines.marks(rules)
-    found = Realisable(None, None, {}, frozenset(), {})
+    found = Realisable(None, None, {}, frozenset())
     if not is_lexing_proven or lines is not None:
         walked = lexemes if lines is None else lines.unmeasured(lexemes)
         walk = LexemeWalk(walked, priority, greedy, watch)

@@ -64,15 +64,12 @@ class Realisable:
     is_open : frozenset of int
         Ignored terminals that may need another one behind them: one is never the last of as many in a row as
         are allowed.
-    separated : dict of int to int
-        For terminals the bits of those that may follow with ignored text between, and perhaps only so.
     """
 
     problem: tuple[int, int] | None
     dead_end: tuple[int, int] | None
     blocked: dict[int, int]
     is_open: frozenset[int]
-    separated: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +178,15 @@ class _Analysis:
             found = found + newest
         return found
 
-    def _refused(
-        self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False
-    ) -> tuple[int, int]:
-        """Return the bits of ``expected`` that may not follow ``t``, and of those that may need a separator."""
+    def _refused(self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False) -> int:
+        """Return the bits of ``expected`` that may not follow ``t``, directly or behind ignored text."""
         walk = self._walk
-        refused = separated = 0
+        refused = 0
         near = self._expected_after(t)
         # The last ignored lexeme that is allowed in a row has none behind it.
         most = self._ignored.most
         may_part = most is None or (most > 0 and not is_ignored)
-        # Walks are long, and where a separator is plain to see they would only tell whether it is needed.
+        # Walks are long, and where a separator is plain to see they would tell nothing more.
         plain = [b for b in ignored if may_part and walk.begins(b, -1) & ~walk.may_continue(t)]
         gaps: Sequence[int] | None = None
         kinds = [(begins, -1, members & expected) for begins, members in self._groups.items()]
@@ -202,15 +197,13 @@ class _Analysis:
                 continue
             behind = begins if u < 0 else walk.begins(u, -1)
             if any(behind & ~walk.may_continue(b) for b in plain):
-                separated |= members
-            elif not walk.may_follow(t, begins if u < 0 else walk.begins(u, near)):
+                continue
+            if not walk.may_follow(t, begins if u < 0 else walk.begins(u, near)):
                 if gaps is None:
                     gaps = self._ignored_after(t, ignored) if may_part else []
-                if any(walk.may_follow(b, behind) for b in gaps):
-                    separated |= members
-                else:
+                if not any(walk.may_follow(b, behind) for b in gaps):
                     refused |= members
-        return refused, separated
+        return refused
 
     # ------------------------------------------------------------------------------ blocked text
 
@@ -227,7 +220,7 @@ class _Analysis:
             c
             for c in ignored
             if self._walk.may_follow(b, begins(c, -1))
-            and not self._refused(c, expected, ignored, is_ignored=True)[0]
+            and not self._refused(c, expected, ignored, is_ignored=True)
         ]
         return bool(closed)
 
@@ -262,17 +255,16 @@ class _Analysis:
         follow = self._follow
         inside = self._ignored.terminals if len(self._outside) < len(self._ignored.terminals) else None
         refused: dict[int, tuple[int, int]] = {}
-        separated: dict[int, int] = {}
         for t in self._symbols:
-            out, separated[t] = self._refused(t, follow[t], self._outside)
-            refused[t] = out, out if inside is None else self._refused(t, follow[t], inside)[0]
+            out = self._refused(t, follow[t], self._outside)
+            refused[t] = out, out if inside is None else self._refused(t, follow[t], inside)
         blocked: dict[int, int] = {}
         is_open = set()
         after_ignored: dict[int, tuple[int, int]] = {}
         for b in self._ignored.terminals:
             out = within = 0
             if b != self._lines.inner_newline:
-                out = self._refused(b, self._all, self._outside, is_ignored=True)[0]
+                out = self._refused(b, self._all, self._outside, is_ignored=True)
                 within = out
                 if out and self._is_open(b, self._all, self._outside):
                     is_open.add(b)
@@ -281,7 +273,7 @@ class _Analysis:
                     blocked[b], out = out, 0
                     within = within if inside is not None else 0
             if inside is not None:
-                within = self._refused(b, self._all_inside, inside, is_ignored=True)[0]
+                within = self._refused(b, self._all_inside, inside, is_ignored=True)
                 if within and self._is_open(b, self._all_inside, inside):
                     is_open.add(b)
                     within = 0
@@ -289,7 +281,7 @@ class _Analysis:
                 after_ignored[b] = out, within
         hidden = sum(1 << u for u in self._symbols if not self._walk.begins(u, -1))
         if not (hidden or after_ignored or any(map(any, refused.values()))):
-            return Realisable(None, None, blocked, frozenset(is_open), separated)
+            return Realisable(None, None, blocked, frozenset(is_open))
 
         def problem(
             refused: dict[int, tuple[int, int]],
@@ -308,7 +300,7 @@ class _Analysis:
             never = {t: self._never(t, row) for t, row in refused.items()}
             never_ignored = {b: self._never(b, row) for b, row in after_ignored.items()}
             dead_end = problem(never, never_ignored, 0, self._walk.may_carry)
-        return Realisable(found, dead_end, blocked, frozenset(is_open), separated)
+        return Realisable(found, dead_end, blocked, frozenset(is_open))
 
     def _never(self, t: int, refused: tuple[int, int]) -> tuple[int, int]:
         """Return which of the terminals refused behind ``t``, outside and inside brackets, never follow it."""

@@ -20,7 +20,7 @@ from constrain.grammars.ir import (
     Pattern,
     Repeat,
 )
-from constrain.grammars.json_schema.numbers import Bound
+from constrain.grammars.json_schema.numbers import Bound, living
 
 MAX_STATES = 20_000
 
@@ -186,16 +186,7 @@ def _remainders(p: int, s: int, fraction: str, has_zero: bool) -> Automaton:
 
 def _trimmed(automaton: Automaton) -> Automaton:
     """Return ``automaton`` without edges that lead nowhere."""
-    before: dict[int, list[int]] = {}
-    for source, _, _, target in automaton.edges:
-        before.setdefault(target, []).append(source)
-    alive = set(automaton.accepting)
-    todo = list(alive)
-    while todo:
-        for source in before.get(todo.pop(), ()):
-            if source not in alive:
-                alive.add(source)
-                todo.append(source)
+    alive = living(automaton.edges, automaton.accepting)
     edges = tuple(edge for edge in automaton.edges if edge[3] in alive)
     return Automaton(automaton.n_states, automaton.start, automaton.accepting, edges)
 

@@ -12,6 +12,7 @@ size.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import TypeAlias
@@ -150,6 +151,21 @@ def _without_negative_zero(bound: Bound) -> Bound:
     return (Decimal(0), bound[1]) if bound is not None and not bound[0] else bound
 
 
+def living(edges: Iterable[tuple[int, int, int, int]], accepting: Iterable[int]) -> set[int]:
+    """Return the states of an automaton from which it can accept; edges are (source, low, high, target)."""
+    before: dict[int, list[int]] = {}
+    for source, _, _, target in edges:
+        before.setdefault(target, []).append(source)
+    alive = set(accepting)
+    todo = list(alive)
+    while todo:
+        for source in before.get(todo.pop(), ()):
+            if source not in alive:
+                alive.add(source)
+                todo.append(source)
+    return alive
+
+
 class _Decimals:
     """Automaton of decimals; states are made for how far a number is read and how it compares.
 
@@ -172,16 +188,7 @@ class _Decimals:
 
     def automaton(self) -> Pattern:
         """Return what was built, without states that lead nowhere."""
-        before: dict[int, list[int]] = {}
-        for source, _, _, target in self.edges:
-            before.setdefault(target, []).append(source)
-        alive = set(self._accepting)
-        todo = list(alive)
-        while todo:
-            for source in before.get(todo.pop(), ()):
-                if source not in alive:
-                    alive.add(source)
-                    todo.append(source)
+        alive = living(self.edges, self._accepting)
         if 0 not in alive:
             return EMPTY_LANGUAGE
         edges = tuple(edge for edge in self.edges if edge[0] in alive and edge[3] in alive)

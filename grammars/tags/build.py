@@ -8,8 +8,7 @@ text may end in the beginning of that.
 from __future__ import annotations
 
 from constrain.grammars import ir
-from constrain.grammars.combine import _map as mapped
-from constrain.grammars.combine import without_ignored
+from constrain.grammars.combine import mapped_symbols, without_ignored
 from constrain.grammars.errors import SpecError
 from constrain.grammars.limits import Watch
 from constrain.grammars.recursion import Task, run
@@ -232,7 +231,7 @@ class Assembly:
         taken = [self.terminal(t.pattern, t.name, t.priority, t.greedy, t.pointer) for t in given.terminals]
         names = {name: f"{name} {number}" for name in given.rules}
         for name, body in given.rules.items():
-            self.rules[names[name]] = run(mapped(body, taken.__getitem__, names.__getitem__))
+            self.rules[names[name]] = run(mapped_symbols(body, taken.__getitem__, names.__getitem__))
             if name in given.pointers:
                 self.pointers[names[name]] = given.pointers[name]
             self.watch.step("an output", 8)
