@@ -210,7 +210,7 @@ def mapped_symbols(
             for source, symbol, target in body.edges:
                 moved = None if symbol is None else (yield mapped_symbols(symbol, terminal, rule))
                 edges.append((source, moved, target))
-            return StateMachine(body.n_states, body.start, body.accepting, tuple(edges))
+            return replace(body, edges=tuple(edges))
     raise TypeError(f"no expression: {body!r}")
 
 
@@ -392,7 +392,8 @@ class _Rewriting:
         """Return ``machine`` where it brings the first lexeme: states before it, then states after."""
         n = machine.n_states
         edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
-        for source, symbol, target in machine.edges:
+        actions: list[int] = []
+        for i, (source, symbol, target) in enumerate(machine.edges):
             if symbol is None:
                 edges += [(source, None, target), (n + source, None, n + target)]
                 continue
@@ -400,8 +401,12 @@ class _Rewriting:
                 edges.append((source, None, target))
             edges.append((source, (yield self.first(symbol)), n + target))
             edges.append((n + source, (yield self.inner(symbol)), n + target))
+            if machine.parameter is not None:
+                actions += [machine.actions[i]] * 2
         accepting = frozenset(n + state for state in machine.accepting)
-        return StateMachine(2 * n, machine.start, accepting, tuple(edges))
+        return StateMachine(
+            2 * n, machine.start, accepting, tuple(edges), machine.parameter, tuple(actions)
+        )
 
 
 def _rules_in(body: Expression) -> Task[set[str]]:

@@ -35,7 +35,10 @@ _NOTHING = np.zeros((0, 1), np.int64)
 _NO_TERMINAL = 1 << 40
 _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
-_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
+_SETS = (
+    *(k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.W_OFF, k.DOT_OFF, k.D_OFF),
+    *(k.T_OFF, k.V_OFF),
+)
 _MEMOS = {
     k.STEP: 3,
     k.TSTEP: 2,
@@ -97,6 +100,12 @@ _FIRST: dict[int, int] = {
     k.C_OFF: 16,
     k.C_POOL: 32,
     k.C_HASH: 32,
+    k.W_OFF: 16,
+    k.W_POOL: 32,
+    k.W_HASH: 32,
+    k.DOT_OFF: 16,
+    k.DOT_POOL: 32,
+    k.DOT_HASH: 32,
     k.STEP: 3 * 256,
     k.TO_POOL: 128,
     k.TSTEP: 2 * 128,
@@ -134,6 +143,7 @@ _FIRST: dict[int, int] = {
     k.BUF_NODES: 2048,
     k.BUF_CHARS: 64,
     k.BUF_SPLIT: 64,
+    k.BUF_VALUE: 16,
     k.RESULT: 256,
     k.PATH: 64,
 }
@@ -157,6 +167,17 @@ _NETWORK = (
     (k.IGNORED_LIST, "ignored_terminals"),
     (k.BARRED_ROW, "blocked_row"),
     (k.BARRED, "blocked"),
+)
+# Dotted states with a value are added to these.
+_DOTTED = (
+    k.TERM_OFF,
+    k.TERM_SYMBOL,
+    k.TERM_TARGET,
+    k.RULE_OFF,
+    k.RULE_SYMBOL,
+    k.RULE_TARGET,
+    k.IS_FINAL,
+    k.RULE_OF,
 )
 _LINES = (
     (k.S_NEWLINE, "newline"),
@@ -475,6 +496,9 @@ class Arena:
             header[k.CAPACITY + table] = size
             header[k.USED + table] = size
             place += 4 * size
+        if len(network.parameters):
+            self._put_parameters()
+        header[k.S_DOTTED] = network.n_dotted
         header[k.S_CLASSES] = n_classes
         header[k.S_FRESH] = n
         header[k.S_POSITIONS] = n + 1
@@ -485,6 +509,31 @@ class Arena:
         header[k.S_IGNORED_MOST] = 1 if most is None else most
         header[k.S_IGNORED_STEP] = most is not None
         header[k.S_START_NULLABLE] = network.start_nullable
+
+    def _put_parameters(self) -> None:
+        network = self.network
+        for table, name in (
+            (k.TERM_ACTION, "terminal_action"),
+            (k.TERM_BEHIND, "terminal_target"),
+            (k.RULE_ACTION, "rule_action"),
+            (k.RULE_BEHIND, "rule_target"),
+            (k.VALUE_OF, "value_of"),
+            (k.PARAMETER, "parameters"),
+            (k.ELEMENTS, "parameter_sets"),
+        ):
+            self._set(table, np.ascontiguousarray(getattr(network, name)))
+        for table, name in _NETWORK:
+            if table in _DOTTED:
+                self._set(table, getattr(network, name).copy())
+        # Edges to dotted states with a value, from such without: their targets are made when first needed.
+        for table, offsets, name in (
+            (k.TERM_TARGET, network.terminal_offsets, "terminal_target"),
+            (k.RULE_TARGET, network.rule_offsets, "rule_target"),
+        ):
+            targets = getattr(network, name)
+            sources = np.repeat(np.arange(network.n_dotted), np.diff(offsets))
+            begins = (network.value_of[targets] >= 0) & (network.value_of[sources] < 0)
+            self._array(table)[begins] = -1 - np.flatnonzero(begins)
 
     def _put_tables(self) -> None:
         header = self._header
@@ -785,9 +834,12 @@ class Arena:
         found: set[int] = set()
         with self.lock:
             off, pool = self._array(k.P_OFF), self._array(k.P_POOL)
+            dots, values = self._array(k.DOT_POOL), network.n_dotted
             for p, _ in self.configurations(state):
                 for item in pool[int(off[p]) : int(off[p + 1])]:
                     dot = int(item) >> 32
+                    if dot >= values:
+                        dot = int(dots[2 * (dot - values)])
                     first, last = network.terminal_offsets[dot], network.terminal_offsets[dot + 1]
                     called = network.rule_offsets[dot + 1] > network.rule_offsets[dot]
                     if called or not live.isdisjoint(network.terminal_symbol[first:last].tolist()):

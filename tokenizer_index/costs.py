@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from constrain.grammars.errors import LimitExceededError
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index.arena import Arena
+from constrain.tokenizer_index.parameters import COLUMNS
 
 INFINITE = k.INFINITE
 
@@ -47,7 +48,8 @@ class Costs:
         rules = np.where(network.is_final != 0, 0, INFINITE).astype(np.int64)
         tables: dict[int, tuple[NDArray[np.int64], int | None]] = {
             k.TERM_COST: (np.full(2 * network.n_terminals, -1, np.int64), None),
-            k.RULE_COST: (np.concatenate((rules, rules)), None),
+            k.RULE_COST: (np.repeat(rules, 2), None),
+            k.BUF_PRICE: (np.empty(2 + max(network.parameters[::COLUMNS], default=0), np.int64), None),
             k.GAP: (np.zeros(2 * network.n_terminals, np.int64), None),
         }
         for table, (stride, slots) in _MEMOS.items():

@@ -40,13 +40,13 @@ from numba.core import cgutils
 from numba.extending import intrinsic as _typed_intrinsic
 
 from constrain.tokenizer_index.layout import (
-    A_ATTR,
-    A_OFF,
-    A_POOL,
     ACCEPT,
     AFTER_RULE,
     AFTER_TERMINAL,
     ALL_CHARACTERS,
+    A_ATTR,
+    A_OFF,
+    A_POOL,
     BARRED,
     BARRED_ROW,
     BEAM,
@@ -62,27 +62,44 @@ from constrain.tokenizer_index.layout import (
     BUF_NODE,
     BUF_NODES,
     BUF_PLAIN,
+    BUF_PRICE,
     BUF_PROOF,
     BUF_SEARCH,
     BUF_SPLIT,
     BUF_STACK,
     BUF_STATES,
+    BUF_VALUE,
     BUF_WALK,
-    C_OFF,
-    C_POOL,
     CAPACITY,
     CLASS_BYTE,
     CLASS_OF,
     COUNT_MAX,
     COUNT_MIN,
+    C_OFF,
+    C_POOL,
+    DEAD,
+    DENSE,
+    DISTANCE,
+    DOT_OFF,
+    DOT_POOL,
+    DUPLICATES,
     D_ATTR,
     D_OFF,
     D_POOL,
     D_ROW,
-    DEAD,
-    DENSE,
-    DISTANCE,
-    DUPLICATES,
+    EDGE_ACTION,
+    EDGE_GUARD,
+    EDGE_HIGH,
+    EDGE_LOW,
+    EDGE_OFF,
+    EDGE_TARGET,
+    ELEMENTS,
+    EL_ATTR,
+    EL_OFF,
+    EL_POOL,
+    ENTRY,
+    EOS,
+    EXACT,
     E_ATTR,
     E_COST,
     E_DENSE,
@@ -94,18 +111,6 @@ from constrain.tokenizer_index.layout import (
     E_STRIDE,
     E_TOK_N,
     E_TOK_OFF,
-    EDGE_ACTION,
-    EDGE_GUARD,
-    EDGE_HIGH,
-    EDGE_LOW,
-    EDGE_OFF,
-    EDGE_TARGET,
-    EL_ATTR,
-    EL_OFF,
-    EL_POOL,
-    ENTRY,
-    EOS,
-    EXACT,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     GAP,
@@ -125,6 +130,16 @@ from constrain.tokenizer_index.layout import (
     IS_FINAL,
     IS_HUB,
     IS_LINE,
+    LAYER,
+    LAYERS,
+    LIMIT,
+    LIMIT_LEXER_STATES,
+    LIMIT_LIVENESS,
+    LINE_BLANK,
+    LINE_FLAGS,
+    LINE_ZERO,
+    LOW32,
+    LOW40,
     L_ACC,
     L_ATTR,
     L_CANON,
@@ -138,24 +153,16 @@ from constrain.tokenizer_index.layout import (
     L_PURE,
     L_ROW,
     L_STRIDE,
-    LAYER,
-    LAYERS,
-    LIMIT,
-    LIMIT_LEXER_STATES,
-    LIMIT_LIVENESS,
-    LINE_BLANK,
-    LINE_FLAGS,
-    LINE_ZERO,
-    LOW32,
-    LOW40,
-    MASK_OWNER,
     MASKS,
+    MASK_OWNER,
     MAY_END,
     MODE_SHIFT,
-    N_TABLES,
     NEAR,
-    NODE_TOKEN,
     NODES,
+    NODE_TOKEN,
+    N_TABLES,
+    OPEN,
+    OPEN_SLOTS,
     OP_ACCEPTING,
     OP_ADVANCE_BYTES,
     OP_ADVANCE_TOKEN,
@@ -174,8 +181,16 @@ from constrain.tokenizer_index.layout import (
     OP_STATE_VALUE,
     OP_STORE_COST,
     OP_SUCCESSORS,
-    OPEN,
-    OPEN_SLOTS,
+    PARAMETER,
+    PARENT,
+    PATH,
+    PATIENCE,
+    POSITION_TERMINAL,
+    PRIORITY,
+    PT_OFF,
+    PT_POOL,
+    PX_OFF,
+    PX_POOL,
     P_ACCEPTING,
     P_ATTR,
     P_BASE,
@@ -189,19 +204,12 @@ from constrain.tokenizer_index.layout import (
     P_SITUATION,
     P_STRIDE,
     P_TEMPLATE,
-    PARENT,
-    PATH,
-    PATIENCE,
-    POSITION_TERMINAL,
-    PRIORITY,
-    PT_OFF,
-    PT_POOL,
-    PX_OFF,
-    PX_POOL,
     Q_LEX,
     Q_OFF,
     RESET,
     RESULT,
+    RULE_ACTION,
+    RULE_BEHIND,
     RULE_COST,
     RULE_INSIDE,
     RULE_MARK,
@@ -210,9 +218,21 @@ from constrain.tokenizer_index.layout import (
     RULE_START,
     RULE_SYMBOL,
     RULE_TARGET,
+    RUNS,
     RUN_KEY,
     RUN_SPAN,
-    RUNS,
+    SAME,
+    SAME_END,
+    SEARCH,
+    SEEN,
+    SLICE_ACCEPT,
+    SLICE_POOL,
+    SLICE_ROW,
+    SPARSE,
+    START_OFF,
+    START_POOL,
+    STATE_KEY,
+    STEP,
     S_AFTER_DEDENT,
     S_AFTER_INDENT,
     S_AFTER_NEWLINE,
@@ -222,6 +242,7 @@ from constrain.tokenizer_index.layout import (
     S_BLOCKED,
     S_CLASSES,
     S_DEDENT,
+    S_DOTTED,
     S_FAR,
     S_FLOOR,
     S_FRESH,
@@ -267,53 +288,59 @@ from constrain.tokenizer_index.layout import (
     S_WORDS,
     S_WORK,
     S_WORK_LIMIT,
-    SAME,
-    SAME_END,
-    SEARCH,
-    SEEN,
-    SLICE_ACCEPT,
-    SLICE_POOL,
-    SLICE_ROW,
-    SPARSE,
-    START_OFF,
-    START_POOL,
-    STATE_KEY,
-    STEP,
-    T_OFF,
-    T_POOL,
     TAIL,
     TARGET_SHIFT,
+    TERM_ACTION,
+    TERM_BEHIND,
     TERM_COST,
     TERM_MARK,
     TERM_OFF,
     TERM_SYMBOL,
     TERM_TARGET,
     TICK,
-    TO_POOL,
+    TOKENS,
     TOKEN_DATA,
     TOKEN_OFF,
-    TOKENS,
     TOO_WIDE,
+    TO_POOL,
     TP_OFF,
     TP_POOL,
     TRIE_BASE,
     TRIE_SIZE,
     TSTEP,
+    T_OFF,
+    T_POOL,
     UNFILLED,
     USED,
+    VALUE_COST,
+    VALUE_KEY,
+    VALUE_OF,
+    VISIT,
     V_ATTR,
     V_OFF,
     V_POOL,
-    VALUE_COST,
-    VALUE_KEY,
-    VISIT,
-    WIDE_LINE,
     WIDER,
+    WIDE_LINE,
+    W_OFF,
+    W_POOL,
     X_EXITS,
     X_MARK,
     X_MERGE,
     X_STACK,
     X_TOKENS,
+)
+from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE
+from constrain.tokenizer_index.parameters import (
+    COLUMNS,
+    PM_BEHIND,
+    PM_ELEMENTS,
+    PM_FREE,
+    PM_LEAST,
+    PM_MOST,
+    PM_NEEDS,
+    PM_SETS,
+    PM_TAKING,
+    PM_WORDS,
 )
 
 # ------------------------------------------------------------------------------------------ memory
@@ -1283,6 +1310,266 @@ def _make_element(h, terminal, literal):
     return f
 
 
+# ------------------------------------------------------------------------------------------ parameters
+#
+# A dotted state of a rule with a parameter has a *value*: an interned row (parameter, number of elements, words of
+# the set of those taken). Such dotted states follow those of the network, and so do their edges, which are those
+# of the network's dotted state that the value allows. An edge's target is made when the edge is first followed;
+# until then it is ``-1 -`` the number of the network's edge.
+
+
+@_kernel
+def _count_bits(x):
+    n = 0
+    while x != 0:
+        x &= x - 1
+        n += 1
+    return n
+
+
+@_kernel
+def _needs_word(h, parameter, v, element, k):
+    """Return word ``k`` of what is required after value ``v``, and, if not -1, after ``element``."""
+    rows = _view(h, PARAMETER)
+    sets = _view(h, ELEMENTS)
+    o = COLUMNS * parameter
+    found = _get64(sets, _get64(rows, o + PM_SETS) + k)
+    needs = _get64(rows, o + PM_NEEDS)
+    if needs < 0:
+        return found
+    words = _get64(rows, o + PM_WORDS)
+    pool = _view(h, W_POOL)
+    first = _get64(_view(h, W_OFF), v) + 2
+    for j in range(words):
+        taken = _get64(pool, first + j)
+        if element >= 0 and element >> 5 == j:
+            taken |= 1 << (element & 31)
+        i = 32 * j
+        while taken != 0:
+            if taken & 1:
+                found |= _get64(sets, needs + i * words + k)
+            taken >>= 1
+            i += 1
+    return found
+
+
+@_far
+def _n_missing(h, v, element):
+    """Return how many required elements value ``v`` lacks, once it has ``element`` as well (-1: none)."""
+    pool = _view(h, W_POOL)
+    first = _get64(_view(h, W_OFF), v)
+    parameter = _get64(pool, first)
+    n = 0
+    for k in range(_get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)):
+        taken = _get64(pool, first + 2 + k)
+        if element >= 0 and element >> 5 == k:
+            taken |= 1 << (element & 31)
+        n += _count_bits(_needs_word(h, parameter, v, element, k) & ~taken)
+    return n
+
+
+@_far
+def _may_end_with(h, v):
+    """1 if a text of value ``v`` has all that is required, and enough."""
+    first = _get64(_view(h, W_OFF), v)
+    pool = _view(h, W_POOL)
+    least = _get64(_view(h, PARAMETER), COLUMNS * _get64(pool, first) + PM_LEAST)
+    return 1 if _get64(pool, first + 1) >= least and _n_missing(h, v, -1) == 0 else 0
+
+
+@_far
+def _may_act(h, v, action):
+    """1 if an edge's action is possible after value ``v``, and leads to where the text can go on."""
+    pool = _view(h, W_POOL)
+    first = _get64(_view(h, W_OFF), v)
+    rows = _view(h, PARAMETER)
+    o = COLUMNS * _get64(pool, first)
+    if action == KEEP:
+        return 1
+    if action == CLOSE:
+        return _may_end_with(h, v)
+    if action == MORE:
+        d = _get64(rows, o + PM_TAKING)
+        off = _view(h, TERM_OFF)
+        actions = _view(h, TERM_ACTION)
+        for e in range(_get32(off, d), _get32(off, d + 1)):
+            if _may_act(h, v, _get32(actions, e)) != 0:
+                return 1
+        off = _view(h, RULE_OFF)
+        actions = _view(h, RULE_ACTION)
+        for e in range(_get32(off, d), _get32(off, d + 1)):
+            if _may_act(h, v, _get32(actions, e)) != 0:
+                return 1
+        return 0
+    element = -1
+    if action >= 0:
+        if (_get64(pool, first + 2 + (action >> 5)) >> (action & 31)) & 1:
+            return 0
+        element = action
+    most = _get64(rows, o + PM_MOST)
+    if most >= 0 and _get64(pool, first + 1) + 1 + _n_missing(h, v, element) > most:
+        return 0
+    return 1
+
+
+@_kernel
+def _first_value(h, parameter):
+    """Return the value of a parameter before any element."""
+    words = _get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)
+    r = _room(h, BUF_VALUE, words + 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_VALUE)
+    _put64(buf, 0, parameter)
+    for k in range(words + 1):
+        _put64(buf, 1 + k, 0)
+    return _intern(h, W_OFF, buf, words + 2)
+
+
+@_kernel
+def _next_value(h, v, action):
+    """Return the value after an action, which must be possible."""
+    if action == KEEP or action == MORE:
+        return v
+    pool = _view(h, W_POOL)
+    first = _get64(_view(h, W_OFF), v)
+    rows = _view(h, PARAMETER)
+    o = COLUMNS * _get64(pool, first)
+    words = _get64(rows, o + PM_WORDS)
+    r = _room(h, BUF_VALUE, words + 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_VALUE)
+    for k in range(words + 2):
+        _put64(buf, k, _get64(pool, first + k))
+    n = _get64(buf, 1) + 1
+    if _get64(rows, o + PM_MOST) < 0:
+        # From here on one more makes no difference.
+        n = min(n, _get64(rows, o + PM_LEAST))
+    _put64(buf, 1, n)
+    if action >= 0:
+        k = 2 + (action >> 5)
+        _put64(buf, k, _get64(buf, k) | (1 << (action & 31)))
+    return _intern(h, W_OFF, buf, words + 2)
+
+
+@_far
+def _copy_edges(h, s, v, is_rule):
+    """Append the edges of dotted state ``s`` that value ``v`` allows, behind those in use; return their number.
+
+    Those on rules if ``is_rule``, else those on terminals.
+    """
+    offsets = RULE_OFF if is_rule else TERM_OFF
+    symbols = RULE_SYMBOL if is_rule else TERM_SYMBOL
+    targets = RULE_TARGET if is_rule else TERM_TARGET
+    off = _view(h, offsets)
+    first = _get32(off, s)
+    last = _get32(off, s + 1)
+    used = _header(h, USED + symbols)
+    r = _room(h, symbols, used + last - first)
+    if r == 0:
+        r = _room(h, targets, used + last - first)
+    if r < 0:
+        return r
+    symbol = _view(h, symbols)
+    target = _view(h, targets)
+    action = _view(h, RULE_ACTION if is_rule else TERM_ACTION)
+    after = _view(h, RULE_BEHIND if is_rule else TERM_BEHIND)
+    n = 0
+    for e in range(first, last):
+        a = _get32(action, e)
+        if _may_act(h, v, a) != 0:
+            _put32(symbol, used + n, _get32(symbol, e))
+            _put32(target, used + n, _get32(after, e) if a == CLOSE else -1 - e)
+            n += 1
+    return n
+
+
+@_far
+def _dot(h, s, v):
+    """Return the dotted state ``s`` of the network with value ``v``, with its edges."""
+    r = _room(h, BUF_VALUE, 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_VALUE)
+    _put64(buf, 0, s)
+    _put64(buf, 1, v)
+    static = _header(h, S_DOTTED)
+    count = _header(h, USED + DOT_OFF)
+    d = _intern_find(h, DOT_OFF, buf, 2)
+    if d >= 0:
+        return static + d
+    r = _work(h, 1)
+    if r == 0:
+        r = _room(h, TERM_OFF, static + count + 2)
+    if r == 0:
+        r = _room(h, RULE_OFF, static + count + 2)
+    if r == 0:
+        r = _room(h, IS_FINAL, static + count + 1)
+    if r == 0:
+        r = _room(h, RULE_OF, static + count + 1)
+    if r < 0:
+        return r
+    n_terminals = _copy_edges(h, s, v, 0)
+    if n_terminals < 0:
+        return n_terminals
+    n_rules = _copy_edges(h, s, v, 1)
+    if n_rules < 0:
+        return n_rules
+    d = _intern(h, DOT_OFF, buf, 2)
+    if d < 0:
+        return d
+    d += static
+    is_final = _get32(_view(h, IS_FINAL), s)
+    if is_final != 0:
+        is_final = _may_end_with(h, v)
+    _put32(_view(h, IS_FINAL), d, is_final)
+    _put32(_view(h, RULE_OF), d, _get32(_view(h, RULE_OF), s))
+    n = _header(h, USED + TERM_SYMBOL) + n_terminals
+    _set_header(h, USED + TERM_SYMBOL, n)
+    _put32(_view(h, TERM_OFF), d + 1, n)
+    n = _header(h, USED + RULE_SYMBOL) + n_rules
+    _set_header(h, USED + RULE_SYMBOL, n)
+    _put32(_view(h, RULE_OFF), d + 1, n)
+    return d
+
+
+@_far
+def _made_target(h, d, e, is_rule):
+    """Make the target of edge ``e`` of dotted state ``d``."""
+    target = _view(h, RULE_TARGET if is_rule else TERM_TARGET)
+    own = -1 - _get32(target, e)
+    s = _get32(_view(h, RULE_BEHIND if is_rule else TERM_BEHIND), own)
+    static = _header(h, S_DOTTED)
+    if d < static:
+        v = _first_value(h, _get32(_view(h, VALUE_OF), s))
+    else:
+        v = _get64(_view(h, DOT_POOL), 2 * (d - static) + 1)
+    if v < 0:
+        return v
+    v = _next_value(h, v, _get32(_view(h, RULE_ACTION if is_rule else TERM_ACTION), own))
+    if v < 0:
+        return v
+    r = _dot(h, s, v)
+    if r >= 0:
+        _put32(target, e, r)
+    return r
+
+
+@_kernel
+def _terminal_target(h, d, e):
+    """Return the target of edge ``e`` on a terminal, an edge of dotted state ``d``; or GROW."""
+    t = _get32(_view(h, TERM_TARGET), e)
+    return t if t >= 0 else _made_target(h, d, e, 0)
+
+
+@_kernel
+def _rule_target(h, d, e):
+    """Return the target of edge ``e`` on a rule, an edge of dotted state ``d``; or GROW."""
+    t = _get32(_view(h, RULE_TARGET), e)
+    return t if t >= 0 else _made_target(h, d, e, 1)
+
+
 # ------------------------------------------------------------------------------------------ parser
 
 
@@ -1299,10 +1586,8 @@ def _template(h, n):
     # Predict into the pools before interning: appended edges don't count until the offsets are written.
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_start = _view(h, RULE_START)
     mark = _view(h, RULE_MARK)
     px = _view(h, PX_POOL)
@@ -1331,7 +1616,10 @@ def _template(h, n):
         for k in range(first, last):
             a = _get32(rule_symbol, k)
             if i >= n:
-                _put64(px, x, (a << 32) | _get32(rule_target, k))
+                target = _rule_target(h, d, k)
+                if target < 0:
+                    return target
+                _put64(px, x, (a << 32) | target)
                 x += 1
             if _get64(mark, a) != stamp:
                 _put64(mark, a, stamp)
@@ -1339,7 +1627,10 @@ def _template(h, n):
                 end += 1
         if i >= n:
             for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
-                _put64(pt, y, (_get32(term_symbol, k) << 32) | _get32(term_target, k))
+                target = _terminal_target(h, d, k)
+                if target < 0:
+                    return target
+                _put64(pt, y, (_get32(term_symbol, k) << 32) | target)
                 y += 1
         i += 1
     t = _intern(h, TP_OFF, buf, n)
@@ -1526,10 +1817,8 @@ def _parser_step(h, p, a, context):
     template = _get32(attr, P_STRIDE * p + P_TEMPLATE)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     is_final = _view(h, IS_FINAL)
     rule_of = _view(h, RULE_OF)
     pt = _view(h, PT_POOL)
@@ -1543,7 +1832,10 @@ def _parser_step(h, p, a, context):
             d = v >> 32
             for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
                 if _get32(term_symbol, e) == t:
-                    n = _add_item(h, n, (_get32(term_target, e) << 32) | (v & LOW32))
+                    target = _terminal_target(h, d, e)
+                    if target < 0:
+                        return target
+                    n = _add_item(h, n, (target << 32) | (v & LOW32))
                     if n < 0:
                         return n
         end = _get64(pt_off, template + 1)
@@ -1602,7 +1894,10 @@ def _parser_step(h, p, a, context):
             d = w >> 32
             for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
                 if _get32(rule_symbol, e) == rule:
-                    n = _add_item(h, n, (_get32(rule_target, e) << 32) | (w & LOW32))
+                    target = _rule_target(h, d, e)
+                    if target < 0:
+                        return target
+                    n = _add_item(h, n, (target << 32) | (w & LOW32))
                     if n < 0:
                         return n
         z = _get32(attr, P_STRIDE * origin + P_TEMPLATE)
@@ -4389,28 +4684,178 @@ def _terminal_cost(h, t):
     return c
 
 
-@_kernel
+@_far
 def _going_on_cost(h, d, kind):
     """Tokens from dotted state ``d`` over one more symbol to the end of its rule."""
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     rule_start = _view(h, RULE_START)
     costs = _view(h, RULE_COST)
     terminals = _view(h, TERM_COST)
-    base = kind * _header(h, USED + IS_FINAL)
     t0 = kind * _header(h, S_TERMINALS)
     c = INFINITE
     for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
         step = _get64(terminals, t0 + _get32(term_symbol, k))
-        c = min(c, step + _get64(costs, base + _get32(term_target, k)))
+        u = _dot_cost(h, _terminal_target(h, d, k), kind)
+        if u < 0:
+            return u
+        c = min(c, step + u)
     for k in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-        step = _get64(costs, base + _get32(rule_start, _get32(rule_symbol, k)))
-        c = min(c, step + _get64(costs, base + _get32(rule_target, k)))
+        step = _get64(costs, 2 * _get32(rule_start, _get32(rule_symbol, k)) + kind)
+        u = _dot_cost(h, _rule_target(h, d, k), kind)
+        if u < 0:
+            return u
+        c = min(c, step + u)
     return c
+
+
+@_kernel
+def _dot_cost(h, d, kind):
+    """Tokens from dotted state ``d`` to the end of its rule; ``d`` itself if it is GROW or the like."""
+    if d < 0:
+        return d
+    if d < _header(h, S_DOTTED):
+        return _get64(_view(h, RULE_COST), 2 * d + kind)
+    return _valued_cost(h, d, kind)
+
+
+@_kernel
+def _price(h, kind, offsets, symbols, actions, behind, d, wanted):
+    """Lower BUF_PRICE to what elements cost, by the edges of network state ``d``; return the least of ``wanted``.
+
+    Behind the prices of elements is that of any other. ``behind`` is the table of the edges' targets.
+    """
+    off = _view(h, offsets)
+    symbol = _view(h, symbols)
+    action = _view(h, actions)
+    target = _view(h, behind)
+    costs = _view(h, RULE_COST)
+    price = _view(h, BUF_PRICE)
+    terminals = _view(h, TERM_COST)
+    rule_start = _view(h, RULE_START)
+    t0 = kind * _header(h, S_TERMINALS)
+    least = INFINITE
+    n = price[1] - 2
+    for e in range(_get32(off, d), _get32(off, d + 1)):
+        a = _get32(action, e)
+        s = _get32(symbol, e)
+        if symbols == TERM_SYMBOL:
+            step = _get64(terminals, t0 + s)
+        else:
+            step = _get64(costs, 2 * _get32(rule_start, s) + kind)
+        if a == wanted:
+            least = min(least, step)
+        step += _get64(costs, 2 * _get32(target, e) + kind)
+        if a == COUNT:
+            a = n
+        if a >= 0 and step < _get64(price, a):
+            _put64(price, a, step)
+    return least
+
+
+@_far
+def _valued_cost(h, d, kind):
+    """`_dot_cost` of a dotted state with a value: the way ahead without elements, and those still to come.
+
+    Costs of the network's own dotted states are those of the way on which nothing more is taken.
+    """
+    static = _header(h, S_DOTTED)
+    dots = _view(h, DOT_POOL)
+    s = _get64(dots, 2 * (d - static))
+    v = _get64(dots, 2 * (d - static) + 1)
+    first = _get64(_view(h, W_OFF), v)
+    pool = _view(h, W_POOL)
+    rows = _view(h, PARAMETER)
+    parameter = _get64(pool, first)
+    o = COLUMNS * parameter
+    costs = _view(h, RULE_COST)
+    here = _get64(costs, 2 * s + kind)
+    behind = _get64(rows, o + PM_BEHIND)
+    if here >= INFINITE or behind < 0:
+        return here
+    ending = _get64(costs, 2 * behind + kind)
+    taking = _get64(rows, o + PM_TAKING)
+    price = _view(h, BUF_PRICE)
+    other = price[1] - 2
+    n = _get64(rows, o + PM_ELEMENTS)
+    for i in range(n):
+        _put64(price, i, INFINITE + ending)
+    _put64(price, other, INFINITE + ending)
+    _price(h, kind, TERM_OFF, TERM_SYMBOL, TERM_ACTION, TERM_BEHIND, taking, MORE)
+    _price(h, kind, RULE_OFF, RULE_SYMBOL, RULE_ACTION, RULE_BEHIND, taking, MORE)
+    # What comes between elements.
+    comma = _price(h, kind, TERM_OFF, TERM_SYMBOL, TERM_ACTION, TERM_BEHIND, behind, MORE)
+    comma = min(comma, _price(h, kind, RULE_OFF, RULE_SYMBOL, RULE_ACTION, RULE_BEHIND, behind, MORE))
+    if comma >= INFINITE:
+        comma = 0
+    words = _get64(rows, o + PM_WORDS)
+    more = 0
+    n_more = 0
+    left = 0
+    for k in range(words):
+        taken = _get64(pool, first + 2 + k)
+        missing = _needs_word(h, parameter, v, -1, k) & ~taken
+        for i in range(32 * k, min(n, 32 * k + 32)):
+            u = _get64(price, i) - ending + comma
+            if (missing >> (i & 31)) & 1:
+                more += u
+                n_more += 1
+            if ((missing | taken) >> (i & 31)) & 1:
+                _put64(price, i, INFINITE + ending)
+            elif u < INFINITE:
+                left += u
+    fill = _get64(rows, o + PM_LEAST) - _get64(pool, first + 1) - n_more
+    any_other = _get64(price, other) - ending + comma
+    if fill > 0 and kind == 0 and _get64(rows, o + PM_NEEDS) >= 0:
+        # Elements may need others.
+        more += left if any_other >= INFINITE else fill * any_other
+        n_more += fill
+        fill = 0
+    while fill > 0:
+        best = any_other
+        at = -1
+        for i in range(n):
+            u = _get64(price, i) - ending + comma
+            if u < best:
+                best = u
+                at = i
+        if best >= INFINITE:
+            return INFINITE
+        if at < 0:
+            more += fill * best
+            n_more += fill
+            fill = 0
+        else:
+            more += best
+            n_more += 1
+            fill -= 1
+            _put64(price, at, INFINITE + ending)
+    if more >= INFINITE:
+        return INFINITE
+    may_take = 0
+    may_end = _get32(_view(h, IS_FINAL), s)
+    off = _view(h, TERM_OFF)
+    action = _view(h, TERM_ACTION)
+    for e in range(_get32(off, s), _get32(off, s + 1)):
+        a = _get32(action, e)
+        may_take |= 1 if a >= 0 or a == COUNT else 0
+        may_end |= 1 if a == CLOSE else 0
+    off = _view(h, RULE_OFF)
+    action = _view(h, RULE_ACTION)
+    for e in range(_get32(off, s), _get32(off, s + 1)):
+        a = _get32(action, e)
+        may_take |= 1 if a >= 0 or a == COUNT else 0
+        may_end |= 1 if a == CLOSE else 0
+    if may_take == 0:
+        return min(here + more, HUGE)
+    if n_more > 0:
+        return min(ending + more - comma, HUGE)
+    if may_end != 0:
+        return here
+    # Behind a comma with nothing required: some element must follow.
+    return _going_on_cost(h, d, kind)
 
 
 @_far
@@ -4423,10 +4868,9 @@ def _rule_costs(h, kind):
         return 0
     term_symbol = _view(h, TERM_SYMBOL)
     costs = _view(h, RULE_COST)
-    n = _header(h, USED + IS_FINAL)
-    base = kind * n
+    n = _header(h, S_DOTTED)
     if kind == 0:
-        for k in range(_header(h, USED + TERM_SYMBOL)):
+        for k in range(_get32(_view(h, TERM_OFF), n)):
             r = _terminal_cost(h, _get32(term_symbol, k))
             if r < 0:
                 return r
@@ -4439,8 +4883,10 @@ def _rule_costs(h, kind):
         for z in range(n):
             d = n - 1 - z
             c = _going_on_cost(h, d, kind)
-            if c < _get64(costs, base + d):
-                _put64(costs, base + d, c)
+            if c < 0:
+                return c
+            if c < _get64(costs, 2 * d + kind):
+                _put64(costs, 2 * d + kind, c)
                 is_changed = True
     _set_header(h, S_RULES_DONE, _header(h, S_RULES_DONE) | (1 << kind))
     return 0
@@ -4498,25 +4944,28 @@ def _after_rules(h, o, kind):
     pool = _view(h, P_POOL)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     rule_of = _view(h, RULE_OF)
     is_final = _view(h, IS_FINAL)
     px = _view(h, PX_POOL)
     px_off = _view(h, PX_OFF)
-    costs = _view(h, RULE_COST)
-    c0 = kind * _header(h, USED + IS_FINAL)
     total = INFINITE
     for j in range(_get64(off, o), _get64(off, o + 1) - 1):
         v = _get64(pool, j)
         d = v >> 32
         rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
         # The end of a rule is no lexeme; what may follow it is in other items.
-        c = _get64(costs, c0 + d)
         if _get32(is_final, d) != 0:
             c = _going_on_cost(h, d, kind)
+        else:
+            c = _dot_cost(h, d, kind)
+        if c < 0:
+            return c
         total = min(total, c + rest)
         for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-            c = _get64(costs, c0 + _get32(rule_target, e)) + rest
+            c = _dot_cost(h, _rule_target(h, d, e), kind)
+            if c < 0:
+                return c
+            c += rest
             r = _lower_cost(h, AFTER_RULE, _rule_key(o, _get32(rule_symbol, e), kind), c)
             if r < 0:
                 return r
@@ -4534,7 +4983,10 @@ def _after_rules(h, o, kind):
             d = w & LOW32
             rest = _after_rule(h, o, _get32(rule_of, d), kind)
             if rest < INFINITE:
-                c = _get64(costs, c0 + d) + rest
+                c = _dot_cost(h, d, kind)
+                if c < 0:
+                    return c
+                c += rest
                 r = _lower_cost(h, AFTER_RULE, _rule_key(o, w >> 32, kind), c)
                 if r < 0:
                     return r
@@ -4624,10 +5076,7 @@ def _after_terminal(h, p, t, kind):
     pool = _view(h, P_POOL)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_of = _view(h, RULE_OF)
-    costs = _view(h, RULE_COST)
-    c0 = kind * _header(h, USED + IS_FINAL)
     c = INFINITE
     for j in range(_get64(off, p), _get64(off, p + 1) - 1):
         v = _get64(pool, j)
@@ -4636,7 +5085,10 @@ def _after_terminal(h, p, t, kind):
         e = _first_edge(term_symbol, _get32(term_off, d), end, t)
         while e < end and _get32(term_symbol, e) == t:
             rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
-            c = min(c, _get64(costs, c0 + _get32(term_target, e)) + rest)
+            u = _dot_cost(h, _terminal_target(h, d, e), kind)
+            if u < 0:
+                return u
+            c = min(c, u + rest)
             e += 1
     z = _get32(attr, P_STRIDE * p + P_TEMPLATE)
     pt = _view(h, PT_POOL)
@@ -4644,7 +5096,10 @@ def _after_terminal(h, p, t, kind):
     e = _lower_bound(pt, _get64(_view(h, PT_OFF), z), end, t << 32)
     while e < end and _get64(pt, e) >> 32 == t:
         d = _get64(pt, e) & LOW32
-        c = min(c, _get64(costs, c0 + d) + _after_rule(h, b, _get32(rule_of, d), kind))
+        u = _dot_cost(h, d, kind)
+        if u < 0:
+            return u
+        c = min(c, u + _after_rule(h, b, _get32(rule_of, d), kind))
         e += 1
     if _get32(_view(h, IGNORED), t) != 0 and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         c = min(c, again)

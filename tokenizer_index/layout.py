@@ -59,6 +59,13 @@ LOW40 = 0xFFFFFFFFFF
     RULE_START,
     RULE_INSIDE,  # the rule stands between brackets
     LINE_FLAGS,  # of positions of the newline terminal
+    TERM_ACTION,
+    TERM_BEHIND,  # targets of the network's own edges, where a parameter gives others to their source
+    RULE_ACTION,
+    RULE_BEHIND,
+    VALUE_OF,  # the parameter of a dotted state, or -1
+    PARAMETER,  # i64 (n, parameters.COLUMNS)
+    ELEMENTS,  # i64 sets of elements
     L_OFF,
     L_POOL,
     L_HASH,
@@ -93,6 +100,12 @@ LOW40 = 0xFFFFFFFFFF
     C_OFF,  # contexts: the one around, width
     C_POOL,
     C_HASH,
+    W_OFF,  # values: parameter, how many elements, which
+    W_POOL,
+    W_HASH,
+    DOT_OFF,  # dotted states with a value: the network's dotted state, the value
+    DOT_POOL,
+    DOT_HASH,
     D_OFF,
     D_POOL,
     D_HASH,
@@ -128,6 +141,8 @@ LOW40 = 0xFFFFFFFFFF
     BUF_NODES,
     BUF_CHARS,
     BUF_SPLIT,
+    BUF_VALUE,
+    BUF_PRICE,  # of elements
     RESULT,  # entries of the visit in progress
     PATH,
     RULE_MARK,
@@ -146,7 +161,7 @@ LOW40 = 0xFFFFFFFFFF
     EOS,
     VALUE_COST,  # i64 (slots, 3) memo (lexer value, kind) -> tokens to the end of its lexeme, the first of them
     TERM_COST,  # i64 (2, n_terminals) by kind
-    RULE_COST,  # i64 (2, n_dotted) by kind
+    RULE_COST,  # i64 (n_dotted, 2) by kind
     AFTER_RULE,  # i64 (slots, 2) memo (parser state, rule, kind) -> tokens
     AFTER_TERMINAL,  # i64 (slots, 2) memo (parser state, terminal, kind) -> tokens
     SEEN,  # i64 (slots, 2) states of a walk -> stamp
@@ -162,7 +177,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(137)
+) = range(152)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -223,9 +238,10 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_AFTER_INDENT,
     S_AFTER_DEDENT,
     S_BLOCKED,
+    S_DOTTED,  # dotted states of the network; those with a value follow
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 55)
-MAX_FAR = 64
+) = range(SCALARS, SCALARS + 56)
+MAX_FAR = 96
 HEADER_SIZE = S_FAR + MAX_FAR
 
 L_STRIDE = 8

@@ -34,7 +34,9 @@ Rules are numbered; rule 0 is the augmented start, whose only body is the gramma
 rule is a deterministic automaton over terminals and rules without empty edges (nullable rules are
 inlined as alternatives); its states are *dotted states*, numbered consecutively. No rule matches the
 empty string: its first state is never final, and ``start_nullable`` alone tells of the empty text. From
-every dotted state the end of its rule can be reached. Rules that the grammar doesn't have are named
+every dotted state the end of its rule can be reached. Dotted states of a rule with a parameter, other than its
+first and the one behind its end, stand for one state for each of the parameter's values: an edge's action says
+how it changes the value and which values it is there for (`parameters`, `ir.StateMachine`). Rules that the grammar doesn't have are named
 after those they were cut from: "object (continued)", "array (repeated)".
 """
 
@@ -56,6 +58,7 @@ from constrain.tokenizer_index.layout import IGNORED_OPEN
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.lines import LineRules, LineTables
+from constrain.tokenizer_index.parameters import arrays as parameter_arrays
 from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.special_tokens import BEGIN, named_in
@@ -66,6 +69,7 @@ __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
 _ALL_BYTES = (1 << 256) - 1
 
 Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +123,12 @@ class Network:
     blocked_row, blocked : (n_terminals,), (n_rows * n_terminals,)
         For some ignored terminals a row of ``blocked``, else -1. Such a terminal is read only where one is
         expected whose flag in that row is 0, or where the text may end after it.
+    terminal_action, rule_action : (n,), (n,)
+        Actions of edges; empty where no rule has a parameter, like the following.
+    value_of : (n_dotted,)
+        The parameter whose value a dotted state has, or -1.
+    parameters, parameter_sets : (n * parameters.COLUMNS,), (n,) int64
+        A row for each parameter, and the words of sets.
     lines : LineTables or None
         Where indentation counts.
     special_tokens : tuple of str or int
@@ -167,6 +177,11 @@ class Network:
     unsound: tuple[int, int] | None
     blocked_row: Int32
     blocked: Int32
+    terminal_action: Int32
+    rule_action: Int32
+    value_of: Int32
+    parameters: Int64
+    parameter_sets: Int64
     lines: LineTables | None = None
     special_tokens: tuple[str | int, ...] = ()
 
@@ -210,16 +225,29 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     LimitExceededError
         More positions, states or seconds than the limits allow.
     """
-    n_terminals = len(grammar.terminals)
     most = grammar.ignored.most
     if most is not None and most < 0:
         raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
+    found = _build(grammar, watch, counts=True) or _build(grammar, watch, counts=False)
+    if found is None:
+        raise UnsupportedFeatureError(
+            "elements in any order",
+            reason="is not supported where lexemes may fuse or hide one another",
+            hint="Let the elements have a fixed order.",
+        )
+    return found
+
+
+def _build(grammar: Grammar, watch: Watch, *, counts: bool) -> Network | None:
+    """Return the network, or ``None`` if rules with parameters stand in the way of a proof."""
+    n_terminals = len(grammar.terminals)
+    most = grammar.ignored.most
     lines = None
     if grammar.indentation is not None:
         lines = LineRules(grammar, grammar.indentation, watch)
         grammar = lines.grammar
         n_terminals = len(grammar.terminals)
-    graphs = RuleGraphs(grammar, watch)
+    graphs = RuleGraphs(grammar, watch, counts=counts)
     lexemes: list[Lexeme | None] = [None] * n_terminals
     for t in graphs.used.union(grammar.ignored.terminals):
         if not 0 <= t < n_terminals:
@@ -242,7 +270,9 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
     lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
     network = _assemble(grammar, rules, lexemes, lines, watch)
-    return network if lines is None else lines.complete(network, rules, lexemes)
+    if network is None or lines is None:
+        return network
+    return lines.complete(network, rules, lexemes)
 
 
 def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
@@ -261,7 +291,7 @@ def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
 
 def _assemble(
     grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], lines: LineRules | None, watch: Watch
-) -> Network:
+) -> Network | None:
     n_terminals = len(lexemes)
     fragments: list[Fragment] = []
     owners: list[int] = []
@@ -317,6 +347,9 @@ def _assemble(
         marks = lines.marks(rules)
     found = Realisable(None, None, {}, frozenset())
     if not is_lexing_proven or lines is not None:
+        if rules.parameters:
+            # What is realisable is looked for without regard to values.
+            return None
         walked = lexemes if lines is None else lines.unmeasured(lexemes)
         walk = LexemeWalk(walked, priority, greedy, watch)
         found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
@@ -355,7 +388,11 @@ def _assemble(
         ignored,
         blocked_row,
         [int(bits >> t & 1 or not first[t]) for bits in found.blocked.values() for t in range(n_terminals)],
+        rules.terminal_action,
+        rules.rule_action,
+        rules.value_of,
     )
+    parameters, parameter_sets = parameter_arrays(rules.parameters)
     owner, end, base, sizes, n_edges = (table.next() for _ in range(5))
     positions = _columns([fragment.positions for fragment in fragments], N_POSITION_COLUMNS)
     edges = _columns([fragment.edges for fragment in fragments], N_EDGE_COLUMNS)
@@ -406,6 +443,11 @@ def _assemble(
         blocked_row=table.next(),
         blocked=table.next(),
         special_tokens=_special_tokens(grammar.terminals, lexemes),
+        terminal_action=table.next(),
+        rule_action=table.next(),
+        value_of=table.next(),
+        parameters=np.array(parameters, np.int64),
+        parameter_sets=np.array(parameter_sets, np.int64),
     )
 
 

@@ -130,6 +130,8 @@ class ReferenceGrammar:
                     for _ in range(maximum - minimum):
                         inner, n = self._add(rule, inner_body, inner, n)
                         self._edges[inner].append((None, end))
+            case ir.StateMachine(parameter=ir.Parameter() as parameter):
+                end, n = self._add_with_values(rule, body, parameter, node, n)
             case ir.StateMachine(n_states, start, accepting, edges):
                 nodes = []
                 for _ in range(n_states):
@@ -145,6 +147,44 @@ class ReferenceGrammar:
                     else:
                         inner, n = self._add(rule, symbol, nodes[source], n)
                         self._edges[inner].append((None, nodes[target]))
+        return end, n
+
+    def _add_with_values(
+        self, rule: str, body: ir.StateMachine, parameter: ir.Parameter, node: Node, n: int
+    ) -> tuple[Node, int]:
+        """Append a node for each state and value: the elements taken, and the number of all."""
+        end, n = self._node(rule, n)
+        first: tuple[frozenset[int], int] | None = frozenset(), 0
+        nodes = {(body.start, first): node}
+        todo = [(body.start, first)]
+        for state, value in todo:  # grows while it is read
+            here = nodes[state, value]
+            is_enough = value is None or (
+                value[1] >= parameter.least
+                and parameter.required <= value[0]
+                and all(value[0].issuperset(needed) for one, needed in parameter.needs if one in value[0])
+            )
+            if state in body.accepting and is_enough:
+                self._edges[here].append((None, end))
+            for (source, symbol, target), action in zip(body.edges, body.actions, strict=True):
+                after = value
+                if source != state or (action == ir.CLOSE and not is_enough):
+                    continue
+                if action == ir.CLOSE:
+                    after = None
+                elif action >= 0 or action == ir.COUNT:
+                    assert value is not None
+                    taken, count = value
+                    if action in taken or count == parameter.most:
+                        continue
+                    count = count + 1 if parameter.most is not None else min(count + 1, parameter.least)
+                    after = taken | {action} if action >= 0 else taken, count
+                if (target, after) not in nodes:
+                    nodes[target, after], n = self._node(rule, n)
+                    todo.append((target, after))
+                assert symbol is not None
+                inner, n = self._add(rule, symbol, here, n)
+                self._edges[inner].append((None, nodes[target, after]))
         return end, n
 
     def _keep_productive(self) -> None:
@@ -421,6 +461,8 @@ def words(grammar: ir.Grammar, length: int) -> frozenset[tuple[int, ...]]:
                 for _ in range(limit):
                     power = join(power, once)
                     result |= power
+            case ir.StateMachine(parameter=ir.Parameter() as parameter):
+                end, n = self._add_with_values(rule, body, parameter, node, n)
             case ir.StateMachine(n_states, start, accepting, edges):
                 reached = [frozenset({()}) if s == start else frozenset() for s in range(n_states)]
                 before = None
