@@ -62,12 +62,6 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     if not isinstance(root, (dict, bool)):
         raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
     draft = options.draft or _draft(root)
-    if options.property_order == "any":
-        raise UnsupportedFeatureError(
-            'property_order="any"',
-            hint='Use property_order="schema".',
-            reason="is not available yet",
-        )
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     builder = Builder(root, DRAFTS[draft], options, watch, common)
     try:

@@ -1,4 +1,4 @@
-"""Objects as rules: declared properties in their order, additional ones last.
+"""Objects as rules: declared properties in their order, additional ones last; or in any order (`unordered`).
 
 The rule's automaton has a chain of states, one before each property, in which its key or a later one
 may be read. Optional properties are skipped by edges that read nothing, so the size is linear.
@@ -20,6 +20,7 @@ from constrain.grammars.json_schema.places import additional_locations, property
 from constrain.grammars.json_schema.pointers import token
 from constrain.grammars.json_schema.strings import has_surrogate
 from constrain.grammars.json_schema.terminals import COLON, COMMA, LEFT_BRACE, RIGHT_BRACE
+from constrain.grammars.json_schema.unordered import unordered_body
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Alternatives, Builder
@@ -92,6 +93,8 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
     if least and not n_required:
         values = [*(slot.value for slot in slots), *(extra.value for extra in extras)]
         builder.need(name, tuple(reference for value in values for reference in value))
+    if builder.options.property_order == "any" and (facts.members or len(slots) + len(extras) > 1):
+        return unordered_body(builder, name, facts, slots, extras, least, most)
     members = list(facts.members)
     if least > 1 or most is not None or (least and members):
         members.append(Counted((Case(Keys(), None),), least, most, facts.pointer, "minProperties"))
