@@ -269,6 +269,9 @@ class StateMachine:
         element; `MORE`: there are more elements, which one of them must be able to follow; `CLOSE`:
         there are no more, and enough. No edge is there if what it leads to can't go on. Edges that differ only in
         their actions are one.
+    distinct : frozenset of int
+        Terminals whose lexemes, where an edge adds or takes an element, must all differ within a text: none
+        may be spelled like an earlier one.
     """
 
     n_states: int
@@ -277,6 +280,7 @@ class StateMachine:
     edges: tuple[tuple[int, TerminalReference | RuleReference | None, int], ...]
     parameter: Parameter | None = None
     actions: tuple[int, ...] = ()
+    distinct: frozenset[int] = frozenset()
 
 
 Expression: TypeAlias = TerminalReference | RuleReference | Sequence | Choice | Repetition | StateMachine

@@ -37,7 +37,7 @@ _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
 _SETS = (
     *(k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.W_OFF, k.DOT_OFF, k.D_OFF),
-    *(k.T_OFF, k.V_OFF),
+    *(k.T_OFF, k.V_OFF, k.TX_OFF, k.XS_OFF, k.WP_OFF),
 )
 _MEMOS = {
     k.STEP: 3,
@@ -100,6 +100,15 @@ _FIRST: dict[int, int] = {
     k.C_OFF: 16,
     k.C_POOL: 32,
     k.C_HASH: 32,
+    k.TX_OFF: 16,
+    k.TX_POOL: 32,
+    k.TX_HASH: 32,
+    k.XS_OFF: 16,
+    k.XS_POOL: 32,
+    k.XS_HASH: 32,
+    k.WP_OFF: 16,
+    k.WP_POOL: 32,
+    k.WP_HASH: 32,
     k.W_OFF: 16,
     k.W_POOL: 32,
     k.W_HASH: 32,
@@ -144,6 +153,7 @@ _FIRST: dict[int, int] = {
     k.BUF_CHARS: 64,
     k.BUF_SPLIT: 64,
     k.BUF_VALUE: 16,
+    k.BUF_TEXT: 16,
     k.RESULT: 256,
     k.PATH: 64,
 }
@@ -185,7 +195,9 @@ _LINES = (
     (k.S_DEDENT, "dedent"),
     (k.S_INNER_NEWLINE, "inner_newline"),
 )
-_MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
+_MINUS, _ZERO, _ONE, _FRESH_TERMINAL, _RECORDER_TERMINAL, _WORD = (
+    np.array([v], np.int32) for v in (-1, 0, 1, -2, -3, k.IS_WORD)
+)
 
 
 class _Layout:
@@ -445,6 +457,10 @@ class Arena:
         cuts[low] = True
         cuts[high + 1] = True
         cuts[self._shared.slice_cuts] = True
+        recorded = network.recorded
+        has_texts = bool(recorded.any())
+        if has_texts:
+            cuts[:256] = True
         cuts[0] = False
         classes = np.cumsum(cuts[:256]).astype(np.uint8)
         n_classes = int(classes[255]) + 1
@@ -458,20 +474,22 @@ class Arena:
         self._set(k.RULE_MARK, np.zeros(network.n_rules, np.int64))
         self._set(k.TERM_MARK, np.zeros(network.n_terminals + 1, np.int64))
         self._set(k.SLICE_ROW, np.ascontiguousarray(self.index.slice_table[:, first], np.int32))
-        # All int32 arrays in one buffer. One more position marks a lexeme that has not begun: it has no
-        # edges and accepts nothing; ends of conjunctions' literals accept one more terminal.
+        # All int32 arrays in one buffer. More positions mark a lexeme that has not begun, the text of one, and
+        # texts that are excluded: they have no edges; ends of conjunctions' literals accept one more terminal.
         minus, zero, one = _MINUS, _ZERO, _ONE
+        ends = np.array([network.n_terminals], np.int32)
         pieces: list[tuple[int, tuple[NDArray[np.int32], ...]]] = [
             (k.CLASS_BYTE, (np.where(width == 1, first, -1).astype(np.int32),)),
             (k.EDGE_LOW, (classes[low].astype(np.int32),)),
             (k.EDGE_HIGH, (classes[high].astype(np.int32),)),
-            (k.EDGE_OFF, (network.edge_offsets, network.edge_offsets[-1:])),
-            (k.ACCEPT, (network.accept, minus)),
-            (k.IS_HUB, (network.is_hub, zero)),
-            (k.COUNT_MIN, (network.count_min, zero)),
-            (k.COUNT_MAX, (network.count_max, minus)),
-            (k.DISTANCE, (network.distance, one)),
-            (k.POSITION_TERMINAL, (network.position_terminal, _FRESH_TERMINAL)),
+            (k.EDGE_OFF, (network.edge_offsets, *[network.edge_offsets[-1:]] * k.N_MARKS)),
+            (k.ACCEPT, (network.accept, minus, minus, ends)),
+            (k.IS_HUB, (network.is_hub, zero, zero, _WORD)),
+            (k.COUNT_MIN, (network.count_min, *[zero] * k.N_MARKS)),
+            (k.COUNT_MAX, (network.count_max, *[minus] * k.N_MARKS)),
+            (k.DISTANCE, (network.distance, *[one] * k.N_MARKS)),
+            (k.POSITION_TERMINAL, (network.position_terminal, _FRESH_TERMINAL, _RECORDER_TERMINAL, ends)),
+            (k.RECORDED, (recorded, zero)),
             (k.PRIORITY, (network.priority, zero)),
             (k.GREEDY, (network.greedy, zero)),
             (k.HAS_FOLLOW, (_has_follow(network),)),
@@ -501,7 +519,8 @@ class Arena:
         header[k.S_DOTTED] = network.n_dotted
         header[k.S_CLASSES] = n_classes
         header[k.S_FRESH] = n
-        header[k.S_POSITIONS] = n + 1
+        header[k.S_POSITIONS] = n + k.N_MARKS
+        header[k.S_TEXT] = network.n_terminals + 1 if has_texts else _NO_TERMINAL
         header[k.S_TERMINALS] = network.n_terminals
         header[k.S_LEADING] = network.ignored_leading
         header[k.S_TRAILING] = network.ignored_trailing
@@ -817,7 +836,7 @@ class Arena:
             found: set[int] = set()
             l_off, l_pool = self._array(k.L_OFF), self._array(k.L_POOL)
             el_off, el_pool = self._array(k.EL_OFF), self._array(k.EL_POOL)
-            n = network.n_positions + 1
+            n = network.n_positions + k.N_MARKS
             for _, lexer in self.configurations(state):
                 for v in l_pool[int(l_off[lexer]) : int(l_off[lexer + 1])]:
                     x = int(v) & k.LOW32

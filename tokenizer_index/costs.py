@@ -21,12 +21,20 @@ from numpy.typing import NDArray
 from constrain.grammars.errors import LimitExceededError
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index.arena import Arena
-from constrain.tokenizer_index.parameters import COLUMNS
+from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.parameters import COLUMNS, NO_ELEMENT, PM_LEAST, RECORDS
 
 INFINITE = k.INFINITE
 
 _MEMOS = {k.VALUE_COST: (3, 256), k.AFTER_RULE: (2, 256), k.AFTER_TERMINAL: (2, 256), k.SEEN: (2, 512)}
 _BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64, k.RUNS: 0}
+
+
+def _counts_texts(network: Network) -> bool:
+    """May lexemes that must differ be required? Then one more may cost more than the one before."""
+    recording = network.terminal_action[network.terminal_action >= RECORDS]
+    least = network.parameters[PM_LEAST::COLUMNS]
+    return len(recording) > 0 and bool((recording != RECORDS | NO_ELEMENT).any() or (least > 0).any())
 
 
 class Costs:
@@ -59,7 +67,7 @@ class Costs:
             tables[table] = np.empty(size if tiny is None else tiny, np.int64), 0
         arena.add_tables(tables)
         arena.set_scalar(k.S_RULES_DONE, 0)
-        arena.set_scalar(k.S_IS_PROVEN, int(is_proven))
+        arena.set_scalar(k.S_IS_PROVEN, int(is_proven and not _counts_texts(network)))
 
     def cost(self, state: int) -> tuple[int, bool]:
         """Return (tokens that are enough to finish from ``state``, whether no fewer are).

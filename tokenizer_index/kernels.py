@@ -68,6 +68,7 @@ from constrain.tokenizer_index.layout import (
     BUF_SPLIT,
     BUF_STACK,
     BUF_STATES,
+    BUF_TEXT,
     BUF_VALUE,
     BUF_WALK,
     CAPACITY,
@@ -113,6 +114,7 @@ from constrain.tokenizer_index.layout import (
     E_TOK_OFF,
     FLAG_ELEMENTS,
     FLAG_FRESH,
+    FLAG_RECORDS,
     GAP,
     GREEDY,
     GROUPS,
@@ -130,6 +132,7 @@ from constrain.tokenizer_index.layout import (
     IS_FINAL,
     IS_HUB,
     IS_LINE,
+    IS_WORD,
     LAYER,
     LAYERS,
     LIMIT,
@@ -206,6 +209,8 @@ from constrain.tokenizer_index.layout import (
     P_TEMPLATE,
     Q_LEX,
     Q_OFF,
+    RECORDED,
+    RECORDER,
     RESET,
     RESULT,
     RULE_ACTION,
@@ -277,6 +282,7 @@ from constrain.tokenizer_index.layout import (
     S_STUCK,
     S_TAB,
     S_TERMINALS,
+    S_TEXT,
     S_TRAILING,
     S_TRIES,
     S_USE_CANON,
@@ -284,6 +290,7 @@ from constrain.tokenizer_index.layout import (
     S_USE_SLICES,
     S_USE_SPLIT,
     S_USE_VISITS,
+    S_VISITED,
     S_WAY,
     S_WORDS,
     S_WORK,
@@ -308,6 +315,8 @@ from constrain.tokenizer_index.layout import (
     TRIE_BASE,
     TRIE_SIZE,
     TSTEP,
+    TX_OFF,
+    TX_POOL,
     T_OFF,
     T_POOL,
     UNFILLED,
@@ -321,8 +330,13 @@ from constrain.tokenizer_index.layout import (
     V_POOL,
     WIDER,
     WIDE_LINE,
+    WORD,
+    WP_OFF,
+    WP_POOL,
     W_OFF,
     W_POOL,
+    XS_OFF,
+    XS_POOL,
     X_EXITS,
     X_MARK,
     X_MERGE,
@@ -341,6 +355,8 @@ from constrain.tokenizer_index.parameters import (
     PM_SETS,
     PM_TAKING,
     PM_WORDS,
+    NO_ELEMENT,
+    RECORDS,
 )
 
 # ------------------------------------------------------------------------------------------ memory
@@ -734,6 +750,10 @@ def _accepted_terminal(h, value):
         kind = _get32(_view(h, IS_HUB), x)
         if kind == IS_LINE:
             return _accepted_line(h, value)
+        if kind == IS_WORD:
+            pool = _view(h, WP_POOL)
+            k = 2 * (value >> 32)
+            return t if _get64(pool, k) == _get64(pool, k + 1) else -1
         if kind != 0 and (value >> 32) < _get32(_view(h, COUNT_MIN), x):
             return -1
     return t
@@ -761,12 +781,24 @@ def _named_terminal(h, t):
 
 @_kernel
 def _terminal_of(h, value):
-    """Return the terminal that a lexer value belongs to; -2 for the mark of a fresh lexeme."""
+    """Return the terminal that a lexer value belongs to; -2 for the mark of a fresh lexeme, -3 for its text."""
     x = value & LOW32
     e = x - _header(h, S_POSITIONS)
     if e >= 0:
         return _get64(_view(h, EL_POOL), _get64(_view(h, EL_OFF), e))
     return _get32(_view(h, POSITION_TERMINAL), x)
+
+
+@_kernel
+def _text_of(h, values, n):
+    """Return the text so far of a lexeme with the lexer values ``values[:n]``, if it is kept, or -1."""
+    if _header(h, S_TEXT) == _header(h, S_LINE):
+        return -1
+    x = _header(h, S_FRESH) + RECORDER
+    for i in range(n):
+        if _get64(values, i) & LOW32 == x:
+            return _get64(values, i) >> 32
+    return -1
 
 
 @_far
@@ -798,6 +830,15 @@ def _accept_set(h, table, n):
     m = _sort_unique(h, BUF_ACCEPT, m)
     if m < 0:
         return m
+    n_terminals = m
+    text = _text_of(h, buf, n)
+    if text >= 0:
+        recorded = _view(h, RECORDED)
+        for i in range(n_terminals):
+            if _get32(recorded, _get64(out, i)) != 0:
+                _put64(out, m, _header(h, S_TEXT) + text)
+                m += 1
+                break
     count = _header(h, USED + A_OFF)
     r = _room(h, A_ATTR, 2 * count + 2)
     if r < 0:
@@ -806,7 +847,7 @@ def _accept_set(h, table, n):
     if a == count:
         follow = _view(h, HAS_FOLLOW)
         f = 0
-        for i in range(m):
+        for i in range(n_terminals):
             f |= _get32(follow, _named_terminal(h, _get64(out, i)))
         _put32(_view(h, A_ATTR), 2 * a, f)
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
@@ -845,7 +886,8 @@ def _lexer_intern(h, table, n):
         off = _view(h, A_OFF)
         pool = _view(h, A_POOL)
         for k in range(_get64(off, a), _get64(off, a + 1)):
-            g |= _get32(greedy, _named_terminal(h, _get64(pool, k)))
+            if _get64(pool, k) < _header(h, S_TEXT):
+                g |= _get32(greedy, _named_terminal(h, _get64(pool, k)))
     pure = -2
     flags = 0
     positions = _header(h, S_POSITIONS)
@@ -854,6 +896,8 @@ def _lexer_intern(h, table, n):
         t = _terminal_of(h, v)
         if t == -2:
             flags |= FLAG_FRESH
+        elif t == -3:
+            flags |= FLAG_RECORDS
         elif pure == -2:
             pure = t
         elif pure != t:
@@ -898,6 +942,33 @@ def _line_count(h, k, y, action):
 
 
 @_kernel
+def _gather_word(h, place, c, table, n, low, high):
+    """`_gather` of an excluded text, of which ``place`` says how much is read; classes are single bytes."""
+    texts = _view(h, TX_POOL)
+    places = _view(h, WP_POOL)
+    text = _get64(places, 2 * place)
+    read = _get64(places, 2 * place + 1)
+    if text == read:
+        return n, low, high
+    y = text
+    while _get64(texts, 2 * y) != read:
+        y = _get64(texts, 2 * y)
+    b = _get64(texts, 2 * y + 1)
+    if b < c:
+        return n, max(low, b + 1), high
+    if b > c:
+        return n, low, min(high, b - 1)
+    place = _text_place(h, text, y)
+    if place < 0:
+        return place, low, high
+    r = _room(h, table, n + 1)
+    if r < 0:
+        return r, low, high
+    _put64(_view(h, table), n, (place << 32) | (_header(h, S_FRESH) + WORD))
+    return n + 1, c, c
+
+
+@_kernel
 def _gather(h, value, c, table, n, low, high):
     """Append the successors of a plain value under class ``c`` to a buffer.
 
@@ -909,6 +980,8 @@ def _gather(h, value, c, table, n, low, high):
     lows = _view(h, EDGE_LOW)
     highs = _view(h, EDGE_HIGH)
     buf = _view(h, table)
+    if x == _header(h, S_FRESH) + WORD:
+        return _gather_word(h, k, c, table, n, low, high)
     for e in range(_get32(off, x), _get32(off, x + 1)):
         a = _get32(lows, e)
         b = _get32(highs, e)
@@ -1147,7 +1220,8 @@ def _fill(h, l, c):
     r = _work(h, 1)
     if r < 0:
         return r
-    if _get32(_view(h, L_ATTR), l * L_STRIDE + L_FLAGS) & FLAG_ELEMENTS == 0:
+    flags = _get32(_view(h, L_ATTR), l * L_STRIDE + L_FLAGS)
+    if flags & (FLAG_ELEMENTS | FLAG_RECORDS) == 0:
         return _fill_plain(h, l, c)
     off = _view(h, L_OFF)
     pool = _view(h, L_POOL)
@@ -1181,6 +1255,12 @@ def _fill(h, l, c):
                 return r
             _put64(buf, n, positions + f)
             n += 1
+    if flags & FLAG_RECORDS and n > 0:
+        n = _record(h, l, c, n)
+        if n < 0:
+            return n
+        low = c
+        high = c
     r = BLOCKED if is_blocked else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_LEXER, n)
@@ -1188,6 +1268,32 @@ def _fill(h, l, c):
             return r
     _store_run(h, l, low, high, r)
     return r
+
+
+@_far
+def _record(h, l, c, n):
+    """Append to the lexer values ``BUF_LEXER[:n]``, successors of ``l``, its text with byte ``c``, if any needs it."""
+    buf = _view(h, BUF_LEXER)
+    recorded = _view(h, RECORDED)
+    is_needed = False
+    for i in range(n):
+        t = _terminal_of(h, _get64(buf, i))
+        if t >= 0 and _get32(recorded, t) != 0:
+            is_needed = True
+            break
+    if not is_needed:
+        return n
+    first = _get64(_view(h, L_OFF), l)
+    values = _view(h, L_POOL)
+    text = _text_of(h, (values[0] + 8 * first, values[1] - first), _get64(_view(h, L_OFF), l + 1) - first)
+    text = _longer_text(h, text, c)
+    if text < 0:
+        return text
+    r = _room(h, BUF_LEXER, n + 1)
+    if r < 0:
+        return r
+    _put64(buf, n, (text << 32) | (_header(h, S_FRESH) + RECORDER))
+    return n + 1
 
 
 @_kernel
@@ -1217,7 +1323,7 @@ def _canonical_count(h, v):
 
 @_far
 def _canonical(h, l):
-    """Return the lexer state whose entries ``l`` shares: counts far from both limits, no fresh mark."""
+    """Return the lexer state whose entries ``l`` shares: counts far from both limits, no marks."""
     if _header(h, S_USE_CANON) == 0:
         return l
     attr = _view(h, L_ATTR)
@@ -1237,7 +1343,7 @@ def _canonical(h, l):
     is_changed = False
     for i in range(o, _get64(off, l + 1)):
         v = _get64(pool, i)
-        if v == fresh:
+        if v == fresh or v & LOW32 == fresh + RECORDER:
             is_changed = True
             continue
         if (v & LOW32) < positions:
@@ -1310,10 +1416,154 @@ def _make_element(h, terminal, literal):
     return f
 
 
+# ------------------------------------------------------------------------------------------ texts
+#
+# Where lexemes must differ, a lexer state also holds the text so far, and accept sets the whole text. Texts are
+# interned as (text without its last byte, last byte), so equal texts are equal numbers; byte classes are
+# single bytes there. Texts that are excluded are a negative part of an element. Entries don't depend on the text
+# so far (`_canonical`); what begins behind such a lexeme within one token is decided token by token (`_visit`).
+
+
+@_kernel
+def _pair(h, t, first, second):
+    """Intern a pair."""
+    r = _room(h, BUF_TEXT, 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_TEXT)
+    _put64(buf, 0, first)
+    _put64(buf, 1, second)
+    return _intern(h, t, buf, 2)
+
+
+@_kernel
+def _longer_text(h, text, byte):
+    """Return ``text`` and one more byte."""
+    return _pair(h, TX_OFF, text, byte)
+
+
+@_kernel
+def _text_place(h, text, read):
+    """Return the place in ``text`` behind its prefix ``read``."""
+    return _pair(h, WP_OFF, text, read)
+
+
+@_kernel
+def _has_text(h, texts, text):
+    """1 if ``text`` is in a set of texts (-1: the empty set)."""
+    if texts < 0:
+        return 0
+    off = _view(h, XS_OFF)
+    pool = _view(h, XS_POOL)
+    for i in range(_get64(off, texts), _get64(off, texts + 1)):
+        if _get64(pool, i) == text:
+            return 1
+    return 0
+
+
+@_far
+def _with_text(h, texts, text):
+    """Return a set of texts with one more; -1 stands for a text that isn't known."""
+    n = 0
+    first = 0
+    if texts >= 0:
+        off = _view(h, XS_OFF)
+        first = _get64(off, texts)
+        n = _get64(off, texts + 1) - first
+    r = _room(h, BUF_TEXT, n + 1)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_TEXT)
+    pool = _view(h, XS_POOL)
+    m = 0
+    while m < n and _get64(pool, first + m) < text:
+        _put64(buf, m, _get64(pool, first + m))
+        m += 1
+    if m < n and _get64(pool, first + m) == text:
+        return texts
+    _put64(buf, m, text)
+    for i in range(m, n):
+        _put64(buf, i + 1, _get64(pool, first + i))
+    return _intern(h, XS_OFF, buf, n + 1)
+
+
+@_far
+def _start_excluding(h, t, texts):
+    """Return the lexer value that starts terminal ``t`` without a set of texts; DEAD if nothing is left of it.
+
+    A text that isn't known excludes nothing.
+    """
+    start_off = _view(h, START_OFF)
+    first = _get32(start_off, t)
+    if first == _get32(start_off, t + 1):
+        return DEAD
+    start = _get64(_view(h, START_POOL), first)
+    off = _view(h, XS_OFF)
+    pool = _view(h, XS_POOL)
+    buf = _view(h, BUF_PLAIN)
+    n = 0
+    if texts >= 0:
+        r = _room(h, BUF_PLAIN, _get64(off, texts + 1) - _get64(off, texts) + 1)
+        if r < 0:
+            return r
+        for i in range(_get64(off, texts), _get64(off, texts + 1)):
+            text = _get64(pool, i)
+            if text >= 0:
+                place = _text_place(h, text, 0)
+                if place < 0:
+                    return place
+                _put64(buf, n, (place << 32) | (_header(h, S_FRESH) + WORD))
+                n += 1
+    if n == 0:
+        return start
+    words = _lexer_intern(h, BUF_PLAIN, n)
+    if words < 0:
+        return words
+    positions = _header(h, S_POSITIONS)
+    e = (start & LOW32) - positions
+    element_off = _view(h, EL_OFF)
+    elements = _view(h, EL_POOL)
+    n = 3
+    if e >= 0:
+        n = _get64(element_off, e + 1) - _get64(element_off, e) + 1
+    own = 0
+    if e < 0:
+        _put64(buf, 0, start)
+        own = _lexer_intern(h, BUF_PLAIN, 1)
+        if own < 0:
+            return own
+    count = _header(h, USED + EL_OFF)
+    r = _room(h, BUF_ELEMENT, n)
+    if r == 0:
+        r = _room(h, EL_ATTR, (count + 1) * 3)
+    if r < 0:
+        return r
+    literals = _view(h, BUF_ELEMENT)
+    _put64(literals, 0, t)
+    if e < 0:
+        _put64(literals, 1, own << 1)
+    else:
+        for i in range(1, n - 1):
+            _put64(literals, i, _get64(elements, _get64(element_off, e) + i))
+    _put64(literals, n - 1, (words << 1) | 1)
+    e = _intern(h, EL_OFF, literals, n)
+    if e < 0:
+        return e
+    if e == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * e, 0)
+        _put64(attr, 3 * e + 1, -1)
+        _put64(attr, 3 * e + 2, 0)
+    r = _element_alive(h, e)
+    if r <= 0:
+        return DEAD if r == 0 else r
+    return positions + e
+
+
 # ------------------------------------------------------------------------------------------ parameters
 #
-# A dotted state of a rule with a parameter has a *value*: an interned row (parameter, number of elements, words of
-# the set of those taken). Such dotted states follow those of the network, and so do their edges, which are those
+# A dotted state of a rule with a parameter has a *value*: an interned row (parameter, number of elements, set of
+# texts that must not come again or -1, words of the set of elements taken). Such dotted states follow those of the network, and so do their edges, which are those
 # of the network's dotted state that the value allows. An edge's target is made when the edge is first followed;
 # until then it is ``-1 -`` the number of the network's edge.
 
@@ -1339,7 +1589,7 @@ def _needs_word(h, parameter, v, element, k):
         return found
     words = _get64(rows, o + PM_WORDS)
     pool = _view(h, W_POOL)
-    first = _get64(_view(h, W_OFF), v) + 2
+    first = _get64(_view(h, W_OFF), v) + 3
     for j in range(words):
         taken = _get64(pool, first + j)
         if element >= 0 and element >> 5 == j:
@@ -1361,7 +1611,7 @@ def _n_missing(h, v, element):
     parameter = _get64(pool, first)
     n = 0
     for k in range(_get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)):
-        taken = _get64(pool, first + 2 + k)
+        taken = _get64(pool, first + 3 + k)
         if element >= 0 and element >> 5 == k:
             taken |= 1 << (element & 31)
         n += _count_bits(_needs_word(h, parameter, v, element, k) & ~taken)
@@ -1377,9 +1627,20 @@ def _may_end_with(h, v):
     return 1 if _get64(pool, first + 1) >= least and _n_missing(h, v, -1) == 0 else 0
 
 
+@_kernel
+def _element_of(action):
+    """Return the element that an action takes, or -1."""
+    if action < 0 or action & NO_ELEMENT == NO_ELEMENT:
+        return -1
+    return action & NO_ELEMENT
+
+
 @_far
-def _may_act(h, v, action):
-    """1 if an edge's action is possible after value ``v``, and leads to where the text can go on."""
+def _may_act(h, v, action, t):
+    """1 if an edge's action is possible after value ``v``, and leads to where the text can go on.
+
+    ``t`` is the edge's terminal. Returns GROW or the like, too.
+    """
     pool = _view(h, W_POOL)
     first = _get64(_view(h, W_OFF), v)
     rows = _view(h, PARAMETER)
@@ -1392,23 +1653,27 @@ def _may_act(h, v, action):
         d = _get64(rows, o + PM_TAKING)
         off = _view(h, TERM_OFF)
         actions = _view(h, TERM_ACTION)
+        symbols = _view(h, TERM_SYMBOL)
         for e in range(_get32(off, d), _get32(off, d + 1)):
-            if _may_act(h, v, _get32(actions, e)) != 0:
-                return 1
+            r = _may_act(h, v, _get32(actions, e), _get32(symbols, e))
+            if r != 0:
+                return r
         off = _view(h, RULE_OFF)
         actions = _view(h, RULE_ACTION)
         for e in range(_get32(off, d), _get32(off, d + 1)):
-            if _may_act(h, v, _get32(actions, e)) != 0:
+            if _may_act(h, v, _get32(actions, e), -1) != 0:
                 return 1
         return 0
-    element = -1
-    if action >= 0:
-        if (_get64(pool, first + 2 + (action >> 5)) >> (action & 31)) & 1:
-            return 0
-        element = action
+    element = _element_of(action)
+    if element >= 0 and (_get64(pool, first + 3 + (element >> 5)) >> (element & 31)) & 1:
+        return 0
     most = _get64(rows, o + PM_MOST)
     if most >= 0 and _get64(pool, first + 1) + 1 + _n_missing(h, v, element) > most:
         return 0
+    if action >= RECORDS:
+        r = _start_excluding(h, t, _get64(pool, first + 2))
+        if r < 0:
+            return 0 if r == DEAD else r
     return 1
 
 
@@ -1416,19 +1681,21 @@ def _may_act(h, v, action):
 def _first_value(h, parameter):
     """Return the value of a parameter before any element."""
     words = _get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)
-    r = _room(h, BUF_VALUE, words + 2)
+    r = _room(h, BUF_VALUE, words + 3)
     if r < 0:
         return r
     buf = _view(h, BUF_VALUE)
     _put64(buf, 0, parameter)
-    for k in range(words + 1):
-        _put64(buf, 1 + k, 0)
-    return _intern(h, W_OFF, buf, words + 2)
+    _put64(buf, 1, 0)
+    _put64(buf, 2, -1)
+    for k in range(words):
+        _put64(buf, 3 + k, 0)
+    return _intern(h, W_OFF, buf, words + 3)
 
 
 @_kernel
-def _next_value(h, v, action):
-    """Return the value after an action, which must be possible."""
+def _next_value(h, v, action, text):
+    """Return the value after an action, which must be possible; DEAD if it isn't with this text."""
     if action == KEEP or action == MORE:
         return v
     pool = _view(h, W_POOL)
@@ -1436,21 +1703,30 @@ def _next_value(h, v, action):
     rows = _view(h, PARAMETER)
     o = COLUMNS * _get64(pool, first)
     words = _get64(rows, o + PM_WORDS)
-    r = _room(h, BUF_VALUE, words + 2)
+    texts = _get64(pool, first + 2)
+    if action >= RECORDS:
+        if text >= 0 and _has_text(h, texts, text) != 0:
+            return DEAD
+        texts = _with_text(h, texts, text)
+        if texts < 0:
+            return texts
+    r = _room(h, BUF_VALUE, words + 3)
     if r < 0:
         return r
     buf = _view(h, BUF_VALUE)
-    for k in range(words + 2):
+    for k in range(words + 3):
         _put64(buf, k, _get64(pool, first + k))
     n = _get64(buf, 1) + 1
     if _get64(rows, o + PM_MOST) < 0:
         # From here on one more makes no difference.
         n = min(n, _get64(rows, o + PM_LEAST))
     _put64(buf, 1, n)
-    if action >= 0:
-        k = 2 + (action >> 5)
-        _put64(buf, k, _get64(buf, k) | (1 << (action & 31)))
-    return _intern(h, W_OFF, buf, words + 2)
+    _put64(buf, 2, texts)
+    element = _element_of(action)
+    if element >= 0:
+        k = 3 + (element >> 5)
+        _put64(buf, k, _get64(buf, k) | (1 << (element & 31)))
+    return _intern(h, W_OFF, buf, words + 3)
 
 
 @_far
@@ -1478,7 +1754,10 @@ def _copy_edges(h, s, v, is_rule):
     n = 0
     for e in range(first, last):
         a = _get32(action, e)
-        if _may_act(h, v, a) != 0:
+        r = _may_act(h, v, a, -1 if is_rule else _get32(symbol, e))
+        if r < 0:
+            return r
+        if r != 0:
             _put32(symbol, used + n, _get32(symbol, e))
             _put32(target, used + n, _get32(after, e) if a == CLOSE else -1 - e)
             n += 1
@@ -1535,11 +1814,15 @@ def _dot(h, s, v):
 
 
 @_far
-def _made_target(h, d, e, is_rule):
-    """Make the target of edge ``e`` of dotted state ``d``."""
+def _made_target(h, d, e, is_rule, text):
+    """Make the target of edge ``e`` of dotted state ``d``; ``text`` is that of its lexeme, or -1 if it isn't known.
+
+    DEAD if the text must not come again.
+    """
     target = _view(h, RULE_TARGET if is_rule else TERM_TARGET)
     own = -1 - _get32(target, e)
     s = _get32(_view(h, RULE_BEHIND if is_rule else TERM_BEHIND), own)
+    action = _get32(_view(h, RULE_ACTION if is_rule else TERM_ACTION), own)
     static = _header(h, S_DOTTED)
     if d < static:
         v = _first_value(h, _get32(_view(h, VALUE_OF), s))
@@ -1547,27 +1830,65 @@ def _made_target(h, d, e, is_rule):
         v = _get64(_view(h, DOT_POOL), 2 * (d - static) + 1)
     if v < 0:
         return v
-    v = _next_value(h, v, _get32(_view(h, RULE_ACTION if is_rule else TERM_ACTION), own))
+    v = _next_value(h, v, action, text)
     if v < 0:
         return v
     r = _dot(h, s, v)
-    if r >= 0:
+    if r >= 0 and action < RECORDS:
         _put32(target, e, r)
     return r
 
 
 @_kernel
-def _terminal_target(h, d, e):
-    """Return the target of edge ``e`` on a terminal, an edge of dotted state ``d``; or GROW."""
+def _terminal_target(h, d, e, text):
+    """Return the target of edge ``e`` on a terminal, an edge of dotted state ``d``; as `_made_target`."""
     t = _get32(_view(h, TERM_TARGET), e)
-    return t if t >= 0 else _made_target(h, d, e, 0)
+    return t if t >= 0 else _made_target(h, d, e, 0, text)
 
 
 @_kernel
 def _rule_target(h, d, e):
     """Return the target of edge ``e`` on a rule, an edge of dotted state ``d``; or GROW."""
     t = _get32(_view(h, RULE_TARGET), e)
-    return t if t >= 0 else _made_target(h, d, e, 1)
+    return t if t >= 0 else _made_target(h, d, e, 1, -1)
+
+
+@_kernel
+def _excluded_at(h, d, e):
+    """Return the set of texts that edge ``e`` on a terminal, an edge of dotted state ``d``, must not read.
+
+    -1: none; -2: its lexeme may have any text, and isn't kept.
+    """
+    own = -1 - _get32(_view(h, TERM_TARGET), e)
+    static = _header(h, S_DOTTED)
+    if own < 0 or d < static or _get32(_view(h, TERM_ACTION), own) < RECORDS:
+        return -2
+    v = _get64(_view(h, DOT_POOL), 2 * (d - static) + 1)
+    return _get64(_view(h, W_POOL), _get64(_view(h, W_OFF), v) + 2)
+
+
+@_far
+def _is_unsure(h, p):
+    """1 if what follows in parser state ``p`` depends on a text that isn't known."""
+    if _header(h, S_TEXT) == _header(h, S_LINE):
+        return 0
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    dots = _view(h, DOT_POOL)
+    static = _header(h, S_DOTTED)
+    for i in range(_get64(off, p), _get64(off, p + 1) - 1):
+        d = (_get64(pool, i) >> 32) - static
+        if d < 0:
+            continue
+        row = _get64(_view(h, W_OFF), _get64(dots, 2 * d + 1))
+        o = COLUMNS * _get64(_view(h, W_POOL), row)
+        texts = _get64(_view(h, W_POOL), row + 2)
+        s = _get64(dots, 2 * d)
+        if _has_text(h, texts, -1) != 0:
+            rows = _view(h, PARAMETER)
+            if s == _get64(rows, o + PM_TAKING) or s == _get64(rows, o + PM_BEHIND):
+                return 1
+    return 0
 
 
 # ------------------------------------------------------------------------------------------ parser
@@ -1627,7 +1948,7 @@ def _template(h, n):
                 end += 1
         if i >= n:
             for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
-                target = _terminal_target(h, d, k)
+                target = _terminal_target(h, d, k, -1)
                 if target < 0:
                     return target
                 _put64(pt, y, (_get32(term_symbol, k) << 32) | target)
@@ -1806,6 +2127,11 @@ def _parser_step(h, p, a, context):
     last = _get64(a_off, a + 1)
     n_ignored = flags >> P_IGNORED
     may_ignore = False
+    text = _get64(a_pool, last - 1) - _header(h, S_TEXT)
+    if text < 0 or _header(h, S_TEXT) == _header(h, S_LINE):
+        text = -1
+    else:
+        last -= 1
     for k in range(first, last):
         t = _named_terminal(h, _get64(a_pool, k))
         if _get32(ignored, t) != 0 and n_ignored < _header(h, S_IGNORED_MOST):
@@ -1832,7 +2158,9 @@ def _parser_step(h, p, a, context):
             d = v >> 32
             for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
                 if _get32(term_symbol, e) == t:
-                    target = _terminal_target(h, d, e)
+                    target = _terminal_target(h, d, e, text)
+                    if target == DEAD:
+                        continue
                     if target < 0:
                         return target
                     n = _add_item(h, n, (target << 32) | (v & LOW32))
@@ -2033,6 +2361,19 @@ def _start_lexer(h, p):
         d = _get64(pool, i) >> 32
         for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
             t = _get32(term_symbol, e)
+            texts = _excluded_at(h, d, e)
+            if texts >= -1:
+                v = _start_excluding(h, t, texts)
+                if v <= GROW:
+                    return v
+                r = _room(h, BUF_LEXER, n + 2)
+                if r < 0:
+                    return r
+                if v >= 0:
+                    _put64(buf, n, v)
+                    _put64(buf, n + 1, _header(h, S_FRESH) + RECORDER)
+                    n += 2
+                continue
             if _get64(mark, t) != stamp:
                 _put64(mark, t, stamp)
                 if t == newline:
@@ -3219,6 +3560,42 @@ def _without_continuations(h, t, l):
 
 
 @_far
+def _exact_entry(h, t):
+    """Return an entry of the tokens below node set ``t`` that the matcher state whose mask this is can read."""
+    d = _header(h, S_VISITED)
+    key = (1 << 62) | (t << 31) | d
+    memo = _view(h, ENTRY)
+    x = _slot(memo, 2, key)
+    if _get64(memo, 2 * x) == key:
+        return _get64(memo, 2 * x + 1)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    tokens = _scratch(h, X_TOKENS)
+    n = 0
+    for k in range(_get64(off, t), _get64(off, t + 1)):
+        i = _get64(pool, k) & LOW32
+        end = i + (_get64(nodes, i) >> 24)
+        while i < end:
+            token = _get32(node_token, i)
+            i += 1
+            if token < 0:
+                continue
+            r = _work(h, 1)
+            if r == 0:
+                r = _advance_token(h, d, token)
+            if r <= GROW:
+                return r
+            if r >= 0:
+                if n >= tokens[1]:
+                    return _need(h, N_TABLES + X_TOKENS, 2 * n + 16)
+                _put32(tokens, n, token)
+                n += 1
+    return _store_entry(h, key, n, 0, 0, _header(h, USED + GROUPS), 0)
+
+
+@_far
 def _visit(h, t, p, l, depth):
     """Collect the entries reached from node set ``t`` in configuration ``(p, l)`` into RESULT.
 
@@ -3305,6 +3682,15 @@ def _visit(h, t, p, l, depth):
             _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _situation_of(h, p1))
             _set_header(h, USED + TSTEP, _header(h, USED + TSTEP) + 1)
         if p1 < 0:
+            continue
+        if t1 != 0 and _is_unsure(h, p1) != 0:
+            e1 = _exact_entry(h, t1)
+            if e1 < 0:
+                return e1
+            r = _push_result(h, e1)
+            if r < 0:
+                return r
+            low = -1
             continue
         l0 = _start_lexer(h, p1)
         if l0 <= GROW:
@@ -3396,6 +3782,7 @@ def _state_list(h, d):
     pool = _view(h, D_POOL)
     _clear_open(h)
     _set_header(h, USED + RESULT, 0)
+    _set_header(h, S_VISITED, d)
     for i in range(_get64(off, d), _get64(off, d + 1)):
         w = _get64(pool, i)
         r = _visit(h, 0, w >> 32, w & LOW32, 0)
@@ -3591,6 +3978,10 @@ def _start(h):
                 _set_header(h, S_AFTER_NEWLINE + i, r)
         if r < 0:
             return r
+    # The empty text is the first.
+    r = _longer_text(h, -1, -1)
+    if r < 0:
+        return r
     _put64(_view(h, BUF_KERNEL), 0, 0)
     p = _parser_intern(h, n, flags, -1, 0)
     if p < 0:
@@ -4698,7 +5089,7 @@ def _going_on_cost(h, d, kind):
     c = INFINITE
     for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
         step = _get64(terminals, t0 + _get32(term_symbol, k))
-        u = _dot_cost(h, _terminal_target(h, d, k), kind)
+        u = _dot_cost(h, _terminal_target(h, d, k, -1), kind)
         if u < 0:
             return u
         c = min(c, step + u)
@@ -4748,8 +5139,10 @@ def _price(h, kind, offsets, symbols, actions, behind, d, wanted):
         if a == wanted:
             least = min(least, step)
         step += _get64(costs, 2 * _get32(target, e) + kind)
-        if a == COUNT:
+        if a == COUNT or (a >= 0 and _element_of(a) < 0):
             a = n
+        elif a >= 0:
+            a = _element_of(a)
         if a >= 0 and step < _get64(price, a):
             _put64(price, a, step)
     return least
@@ -4795,7 +5188,7 @@ def _valued_cost(h, d, kind):
     n_more = 0
     left = 0
     for k in range(words):
-        taken = _get64(pool, first + 2 + k)
+        taken = _get64(pool, first + 3 + k)
         missing = _needs_word(h, parameter, v, -1, k) & ~taken
         for i in range(32 * k, min(n, 32 * k + 32)):
             u = _get64(price, i) - ending + comma
@@ -5085,7 +5478,7 @@ def _after_terminal(h, p, t, kind):
         e = _first_edge(term_symbol, _get32(term_off, d), end, t)
         while e < end and _get32(term_symbol, e) == t:
             rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
-            u = _dot_cost(h, _terminal_target(h, d, e), kind)
+            u = _dot_cost(h, _terminal_target(h, d, e, -1), kind)
             if u < 0:
                 return u
             c = min(c, u + rest)
@@ -5330,8 +5723,55 @@ def _character_state(h, d):
 
 
 @_far
+def _without_text(h, d):
+    """Return matcher state ``d`` without the texts of its lexemes so far."""
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    attr = _view(h, L_ATTR)
+    values_off = _view(h, L_OFF)
+    values = _view(h, L_POOL)
+    first = _get64(off, d)
+    n = _get64(off, d + 1) - first
+    is_changed = False
+    for i in range(n):
+        l = _get64(pool, first + i) & LOW32
+        if _get32(attr, l * L_STRIDE + L_FLAGS) & FLAG_RECORDS:
+            is_changed = True
+    if not is_changed:
+        return d
+    r = _room(h, BUF_CONFIG, 2 * n)
+    if r < 0:
+        return r
+    x = _header(h, S_FRESH) + RECORDER
+    for i in range(n):
+        v = _get64(pool, first + i)
+        l = v & LOW32
+        if _get32(attr, l * L_STRIDE + L_FLAGS) & FLAG_RECORDS:
+            r = _room(h, BUF_LEXER, _get64(values_off, l + 1) - _get64(values_off, l))
+            if r < 0:
+                return r
+            m = 0
+            for j in range(_get64(values_off, l), _get64(values_off, l + 1)):
+                if _get64(values, j) & LOW32 != x:
+                    _put64(_view(h, BUF_LEXER), m, _get64(values, j))
+                    m += 1
+            l = _lexer_intern(h, BUF_LEXER, m)
+            if l < 0:
+                return l
+        _put64(_view(h, BUF_CONFIG), i, (v & ~LOW32) | l)
+    return _configuration_intern(h, n)
+
+
+@_far
 def _walk_states(h, d):
-    """List in BUF_WALK the matcher states one token away from ``d``, each with a token; as `_walk_lexer`."""
+    """List in BUF_WALK the matcher states one token away from ``d``, each with a token; as `_walk_lexer`.
+
+    Where costs are proven, states whose lexeme is kept stand for all that differ by its text.
+    """
+    if _header(h, S_IS_PROVEN) != 0:
+        d = _without_text(h, d)
+        if d < 0:
+            return d
     row = _view(h, D_ROW)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
@@ -5629,6 +6069,10 @@ def _restrict(h, d, address, limit):
         most = _largest_after(h, d, 1)
     if most <= limit:
         return min(0, most)
+    if _header(h, S_IS_PROVEN) != 0:
+        d = _without_text(h, d)
+        if d < 0:
+            return d
     out = (address, _header(h, S_WORDS))
     row = _view(h, D_ROW)
     attr = _view(h, D_ATTR)

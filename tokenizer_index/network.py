@@ -58,6 +58,7 @@ from constrain.tokenizer_index.layout import IGNORED_OPEN
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.lines import LineRules, LineTables
+from constrain.tokenizer_index.parameters import RECORDS
 from constrain.tokenizer_index.parameters import arrays as parameter_arrays
 from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
@@ -189,6 +190,13 @@ class Network:
     def is_sound(self) -> bool:
         """Can what is read byte by byte be finished, as far as it depends on how lexemes are read?"""
         return self.unsound is None
+
+    @property
+    def recorded(self) -> Int32:
+        """(n_terminals,) 1 for terminals of which some lexemes must differ."""
+        found = np.zeros(self.n_terminals, np.int32)
+        found[self.terminal_symbol[self.terminal_action >= RECORDS] if len(self.terminal_action) else []] = 1
+        return found
 
     @property
     def n_positions(self) -> int:

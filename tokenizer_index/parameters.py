@@ -18,6 +18,10 @@ from constrain.grammars.ir import COUNT, MORE, Parameter
 
 BITS = 32
 """Bits in a word of a set."""
+RECORDS = 1 << 28
+"""In an edge's action: the lexeme must differ from those before, and is kept."""
+NO_ELEMENT = RECORDS - 1
+"""What such an edge takes if it adds an element that may come any number of times."""
 COLUMNS = 10
 LARGEST = 1 << 40
 """No text has so many elements."""

@@ -98,6 +98,8 @@ class RuleGraphs:
         Of the edges of those rules.
     counted : set of int
         Those of them that stand for repetitions.
+    distinct : set of (source, symbol, target)
+        Edges whose lexemes must differ.
 
     Raises
     ------
@@ -122,6 +124,7 @@ class RuleGraphs:
         self.parameters: dict[int, Parameter] = {}
         self.actions: dict[tuple[int, int, int], int] = {}
         self.counted: set[int] = set()
+        self.distinct: set[tuple[int, int, int]] = set()
         self._most = _SPARE * watch.limits.states
         self._ids: dict[str, int] = {}
         self._unread: list[tuple[int, Expression | _Counted]] = []
@@ -219,6 +222,10 @@ class RuleGraphs:
             symbol = self._symbol(reference, rule, state[before])
             self.edges[state[before]].append((symbol, state[after]))
             self.actions[state[before], symbol, state[after]] = action
+            if symbol in machine.distinct and (action >= 0 or action == COUNT):
+                if before == machine.start:
+                    raise SpecError(f"{place} begins with lexemes that must differ.")
+                self.distinct.add((state[before], symbol, state[after]))
         self.set_rule(rule, state[0], state[final])
         self.starts[rule] = state[machine.start]
 

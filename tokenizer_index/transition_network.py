@@ -413,6 +413,9 @@ class _Flattener:
                     states.append(target)
                 if action == CLOSE:
                     valueless.add(index[target])
+                edges.append((index[state], symbol, index[target], action))
+                if (state, symbol, target) in graphs.distinct:
+                    action = parameters.RECORDS | (action if action >= 0 else parameters.NO_ELEMENT)
                 if symbol >= 0:
                     terminal_edges.append((symbol, index[target], action))
                 else:
@@ -421,7 +424,6 @@ class _Flattener:
                         numbers[called] = len(order)
                         order.append(called)
                     calls.append((numbers[called], index[target], action))
-                edges.append((index[state], symbol, index[target], action))
             for kind, symbols, targets, actions in (
                 (terminal_edges, rules.terminal_symbol, rules.terminal_target, rules.terminal_action),
                 (calls, rules.rule_symbol, rules.rule_target, rules.rule_action),
