@@ -237,8 +237,8 @@ class Parameter:
     most : int or None
         Most elements; ``None``: any number.
     needs : tuple of (int, tuple of int)
-        Elements that are required where another is there. Together with ``most`` and a ``least`` above the
-        number of those required, there must be elements that may come any number of times.
+        Elements that are required where another is there. Together with ``most``, ``least`` must not be above
+        the number of those required.
     """
 
     n_elements: int = 0

@@ -120,7 +120,7 @@ def flat(
     required = everything(needs, sum(1 << element for element in parameter.required))
     is_free = bool(counted)
     most = parameter.most
-    if needs and most is not None and not is_free and parameter.least > required.bit_count():
+    if needs and most is not None and parameter.least > required.bit_count():
         raise SpecError(f"{place} has a parameter whose bounds and needs are not decided together.")
     n = parameter.n_elements
     most = -1 if most is None or most >= LARGEST else most

@@ -1,6 +1,6 @@
 """JSON strings as patterns: which spellings stand for which characters.
 
-Two policies are used (RFC 8259, section 7).
+Three policies are used (RFC 8259, section 7).
 
 *Every spelling*: a character stands for itself where JSON allows that, or for any escape that decodes
 to it: the short ones (``\\n``, ``\\/``), ``\\uXXXX`` in either case of the digits, two of those for a
@@ -13,7 +13,11 @@ backslash, control characters) are escaped, by their short escape or ``\\u00XX``
 ASCII may also be written ``\\uXXXX``, as serialisers do that write ASCII alone. Constants, names of
 properties and strings under ``format`` are written so.
 
-Lone surrogates are in neither: they stand for no character.
+*One spelling*: each character in only one way, which is the canonical one, with all that JSON allows standing for
+itself. Names of additional properties in any order, and items that must be unique, are written so: then
+different texts are different strings.
+
+Lone surrogates are in none: they stand for no character.
 """
 
 from __future__ import annotations
@@ -253,6 +257,48 @@ def excluding(keys: Iterable[str]) -> Pattern:
     if not texts:
         return STRING
     return Intersection((_PLAIN_STRING, Complement(Alternation(texts))))
+
+
+# Each string in one spelling: what needs it is escaped, by a short escape if there is one, else in lower case.
+ONE_SPELLING = Concatenation(
+    (
+        QUOTE,
+        Repeat(
+            Alternation(
+                (
+                    CharacterClass(_RAW),
+                    *(
+                        Literal(rf"\{_SHORT[code]}".encode() if code in _SHORT else rf"\u{code:04x}".encode())
+                        for low, high in _MUST_ESCAPE
+                        for code in range(low, high + 1)
+                    ),
+                )
+            ),
+            0,
+            None,
+        ),
+        QUOTE,
+    )
+)
+
+
+def in_one_spelling(keys: Iterable[str]) -> list[Pattern]:
+    """Return parts whose intersection is the strings that decode to none of ``keys``, each in one spelling."""
+    texts = tuple(Literal(_spelled(key)) for key in keys if not has_surrogate(key))
+    return [ONE_SPELLING, Complement(Alternation(texts))] if texts else [ONE_SPELLING]
+
+
+def _spelled(text: str) -> bytes:
+    """Return the spelling of ``text`` that `ONE_SPELLING` has."""
+    escaped = (
+        char
+        if char not in '"\\' and char >= " "
+        else rf"\{_SHORT[ord(char)]}"
+        if ord(char) in _SHORT
+        else rf"\u{ord(char):04x}"
+        for char in text
+    )
+    return f'"{"".join(escaped)}"'.encode()
 
 
 @lru_cache(maxsize=8192)

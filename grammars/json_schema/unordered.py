@@ -9,7 +9,8 @@ So an object with demands is a choice of objects without.
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.errors import UnsupportedFeatureError
@@ -42,12 +43,16 @@ Edge = tuple[int, TerminalReference | RuleReference | None, int]
 
 
 class Element(NamedTuple):
-    """A property: its key, what its value may be, whether it must be there, and at most once."""
+    """Properties with one key, or with any of several, which must then be distinct from others.
+
+    ``is_single``: there is at most one of them.
+    """
 
     key: TerminalReference
     value: Alternatives
     is_required: bool
     is_single: bool
+    is_distinct: bool = False
 
 
 def unordered_machine(elements: list[Element], least: int, most: int | None) -> StateMachine:
@@ -63,15 +68,18 @@ def unordered_machine(elements: list[Element], least: int, most: int | None) -> 
     values: dict[Alternatives, int] = {}
     required: list[int] = []
     n_single = 0
-    for key, value, is_required, is_single in elements:
+    for key, value, is_required, is_single, is_distinct in elements:
         action = COUNT
         if is_single:
             action, n_single = n_single, n_single + 1
             if is_required:
                 required.append(action)
-        colon = values.get(value)
+        # Several elements may have the same keys, so they have their own states behind them.
+        colon = None if is_distinct else values.get(value)
         if colon is None:
-            colon = values[value] = n_states
+            colon = n_states
+            if not is_distinct:
+                values[value] = colon
             n_states += 2
             edges.append((colon, COLON, colon + 1))
             edges += [(colon + 1, reference, 3) for reference in value]
@@ -79,7 +87,8 @@ def unordered_machine(elements: list[Element], least: int, most: int | None) -> 
         edges += [(1, key, colon), (4, key, colon)]
         actions += [action, action]
     parameter = Parameter(n_single, frozenset(required), least, most)
-    return StateMachine(n_states, 0, frozenset({2}), tuple(edges), parameter, tuple(actions))
+    distinct = frozenset(one.key.index for one in elements if one.is_distinct)
+    return StateMachine(n_states, 0, frozenset({2}), tuple(edges), parameter, tuple(actions), distinct)
 
 
 class _Way(NamedTuple):
@@ -104,9 +113,28 @@ def unordered_body(
     """Return the body of the rule ``name``, the objects that ``facts`` allow, in any order."""
     if not facts.members:
         elements = [Element(builder.key(slot.name), slot.value, slot.is_required, True) for slot in slots]
-        elements += [Element(extra.key, extra.value, False, False) for extra in extras]
+        elements += [Element(extra.key, extra.value, False, False, True) for extra in extras]
         return unordered_machine(elements, least, most)
     return _Demands(builder, name, facts, slots, extras).body(least, most)
+
+
+def _partitions(demands: list[int]) -> list[list[list[int]]]:
+    """Return the ways to have ``demands`` met by members, none of which meets one demand twice."""
+    found: list[list[list[int]]] = [[]]
+    for demand in demands:
+        found = [
+            case
+            for before in found
+            for case in (
+                [*before, [demand]],
+                *(
+                    [*before[:i], [*before[i], demand], *before[i + 1 :]]
+                    for i in range(len(before))
+                    if demand not in before[i]
+                ),
+            )
+        ]
+    return found
 
 
 class _Demands:
@@ -136,6 +164,7 @@ class _Demands:
         self._kinds += [
             split(builder, list(extra.one.locations), members, list(extra.one.counted)) for extra in extras
         ]
+        self._places = range(len(self._kinds))
 
     def body(self, least: int, most: int | None) -> Expression:
         facts = self._facts
@@ -161,16 +190,14 @@ class _Demands:
         needed: list[Alternatives] = []
         for chosen in product(*ways):
             self._builder.watch.step(facts.pointer, 8 + 2 * len(self._kinds))
-            elements = self._elements(chosen)
-            if elements is None:
-                continue
-            n_required = sum(one.is_required for one in elements)
-            if most is not None and most < n_required:
-                continue
-            if all(one.is_single for one in elements) and least > len(elements):
-                continue
-            needed += [one.value for one in elements if one.is_required]
-            machines[unordered_machine(elements, least, most)] = None
+            for elements in self._elements(chosen):
+                n_required = sum(one.is_required for one in elements)
+                if most is not None and most < n_required:
+                    continue
+                if all(one.is_single for one in elements) and least > len(elements):
+                    continue
+                needed += [one.value for one in elements if one.is_required]
+                machines[unordered_machine(elements, least, most)] = None
         if not machines:
             counted = facts.members[-1]
             return self._builder.nothing(self._name, "no properties can be what is asked for", counted.pointer)
@@ -193,43 +220,50 @@ class _Demands:
             return [_Way()]
         absent = [name for name in counted.absent if name not in self._facts.required]
         able = [k for k, kinds in enumerate(self._kinds) if any(kind.counts[i] for kind in kinds)]
-        if counted.low > 1 and (absent or any(k >= len(self._slots) for k in able)):
+        if counted.low > 1 and absent:
             self._builder.drop_or_raise(
                 counted.feature,
                 counted.pointer,
                 "Name the properties in required.",
-                "is not supported for additional properties, if more than one must be like that",
+                "is not supported where more than one property must be absent or wrong",
             )
             return [_Way()]
+        n = len(self._slots)
         return [
             *(_Way(absent=name) for name in absent),
-            *(_Way(tuple(members)) for members in combinations(able, counted.low)),
+            *(
+                _Way(members)
+                for members in combinations_with_replacement(able, counted.low)
+                if not any(k < n and members.count(k) > 1 for k in members)
+            ),
         ]
 
-    def _elements(self, chosen: tuple[_Way, ...]) -> list[Element] | None:
-        """Return the properties of objects that meet their demands in the ways ``chosen``."""
+    def _elements(self, chosen: tuple[_Way, ...]) -> Iterator[list[Element]]:
+        """Yield the properties of objects that meet their demands in the ways ``chosen``."""
         absent = {way.absent for way in chosen}
-        demands = [[i for i, way in enumerate(chosen) if k in way.members] for k in range(len(self._kinds))]
-        elements: list[Element] = []
+        demands = [[i for i, way in enumerate(chosen) for m in way.members if m == k] for k in self._places]
+        placed: list[Element] = []
+        n = len(self._slots)
         for slot, kinds, met in zip(self._slots, self._kinds, demands, strict=False):
             is_required = slot.is_required or bool(met)
             value = self._value(slot.value, kinds, met)
             if slot.name in absent or not value:
                 if is_required:
-                    return None
+                    return
                 continue
-            elements.append(Element(self._builder.key(slot.name), value, is_required, True))
-        n = len(self._slots)
+            placed.append(Element(self._builder.key(slot.name), value, is_required, True))
+        loose: list[list[list[Element]]] = []
         for extra, kinds, met in zip(self._extras, self._kinds[n:], demands[n:], strict=True):
-            if met:
-                one = self._value(extra.value, kinds, met)
-                if not one:
-                    return None
-                elements.append(Element(extra.key, one, True, True))
             value = self._value(extra.value, kinds, [])
-            if value:
-                elements.append(Element(extra.key, value, False, False))
-        return elements
+            others = [Element(extra.key, value, False, False, True)] if value else []
+            cases = []
+            for members in _partitions(met):
+                values = [self._value(extra.value, kinds, one) for one in members]
+                if all(values):
+                    cases.append([*(Element(extra.key, one, True, True, True) for one in values), *others])
+            loose.append(cases)
+        for several in product(*loose):
+            yield [*placed, *(element for elements in several for element in elements)]
 
     def _value(self, value: Alternatives, kinds: list[Kind], met: list[int]) -> Alternatives:
         """Return the values that count for the demands ``met``, and for none that allows none."""

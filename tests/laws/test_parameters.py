@@ -20,14 +20,27 @@ from tests.reference.vocabularies import TokenList
 
 _TEXTS = "{}, :abé"
 _OPEN, _CLOSE, _COMMA, _COLON, *_WORDS = range(10)
-_TERMINALS = tuple(
-    ir.Terminal(ir.Literal(text.encode()), repr(text))
-    for text in ("{", "}", ",", ":", "a", "b", "ab", "é", "aa", "ba")
+_A, _B = ir.Literal(b"a"), ir.Literal(b"b")
+_DISTINCT = {
+    "letter": ir.Alternation((_A, ir.Literal("é".encode()))),
+    "word": ir.Repeat(_A, 1, 2),
+    "not ab": ir.Intersection(
+        (ir.Alternation((_A, _B, ir.Literal(b"ab"))), ir.Complement(ir.Literal(b"ab")))
+    ),
+    "quoted": ir.Concatenation((ir.Literal(b":"), ir.Repeat(_A, 0, 1), ir.Literal(b":"))),
+    "one or all": ir.Alternation((ir.Literal(b"aa"), ir.Repeat(_B, 1, 2))),
+}
+_TERMINALS = (
+    *(
+        ir.Terminal(ir.Literal(text.encode()), repr(text))
+        for text in ("{", "}", ",", ":", "a", "b", "ab", "é", "aa", "ba")
+    ),
+    *(ir.Terminal(pattern, name) for name, pattern in _DISTINCT.items()),
 )
 
 
 @st.composite
-def parameters(draw: st.DrawFn, n_elements: int, *, is_free: bool) -> ir.Parameter:
+def parameters(draw: st.DrawFn, n_elements: int) -> ir.Parameter:
     """Draw what is required and how many there may be; not always possible together."""
     elements = st.integers(0, n_elements - 1) if n_elements else st.nothing()
     some = st.lists(elements, max_size=2, unique=True) if n_elements else st.just([])
@@ -35,7 +48,7 @@ def parameters(draw: st.DrawFn, n_elements: int, *, is_free: bool) -> ir.Paramet
     least = draw(st.integers(0, 3))
     most = draw(st.one_of(st.none(), st.integers(1, 4)))
     needs: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    if n_elements and (is_free or most is None) and draw(st.booleans()):
+    if n_elements and (most is None or least <= len(required)) and draw(st.booleans()):
         needs = tuple((draw(elements), tuple(draw(some))) for _ in range(2))
     return ir.Parameter(n_elements, required, least, most, needs)
 
@@ -43,9 +56,12 @@ def parameters(draw: st.DrawFn, n_elements: int, *, is_free: bool) -> ir.Paramet
 @st.composite
 def machines(draw: st.DrawFn, rules: tuple[str, ...]) -> ir.StateMachine:
     """Draw an automaton of elements between braces, some of which may be there once."""
-    n_elements = draw(st.integers(0, 4))
+    has_distinct = draw(st.booleans())
+    n_elements = draw(st.integers(0, 1 if has_distinct else 4))
     n_free = draw(st.integers(0 if n_elements else 1, 2))
-    symbols = st.one_of(st.sampled_from(_WORDS), st.sampled_from(rules))
+    terminals = range(len(_WORDS) + 4, len(_TERMINALS)) if has_distinct else _WORDS
+    words = st.sampled_from(list(terminals))
+    symbols = words if has_distinct else st.one_of(words, st.sampled_from(rules))
     edges: list[tuple[int, ir.TerminalReference | ir.RuleReference | None, int]] = [
         (0, ir.TerminalReference(_OPEN), 1),
         (1, ir.TerminalReference(_CLOSE), 2),
@@ -67,8 +83,9 @@ def machines(draw: st.DrawFn, rules: tuple[str, ...]) -> ir.StateMachine:
                 if (source, reference, target) not in edges:
                     edges.append((source, reference, target))
                     actions.append(action)
-    parameter = draw(parameters(n_elements, is_free=n_free > 0))
-    return ir.StateMachine(n_states, 0, frozenset({2}), tuple(edges), parameter, tuple(actions))
+    parameter = draw(parameters(n_elements))
+    distinct = frozenset(draw(st.sets(words, min_size=1, max_size=3))) if has_distinct else frozenset()
+    return ir.StateMachine(n_states, 0, frozenset({2}), tuple(edges), parameter, tuple(actions), distinct)
 
 
 @st.composite
