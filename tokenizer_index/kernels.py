@@ -3128,6 +3128,254 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     return count
 
 
+@_kernel
+def _step_less(h, packed, c):
+    """Step the three lexer states in ``packed`` (21 bits each: whole, without the last part, that part).
+
+    Returns DEAD where the last part is dead, else them; those that are dead as 21 ones.
+    """
+    part = _lexer_step(h, packed & 0x1FFFFF, c)
+    if part < 0:
+        return part if part <= GROW else DEAD
+    more = _lexer_step(h, (packed >> 21) & 0x1FFFFF, c)
+    if more <= GROW:
+        return more
+    whole = _lexer_step(h, packed >> 42, c)
+    if whole <= GROW:
+        return whole
+    return (max(whole, -1) & 0x1FFFFF) << 42 | (max(more, -1) & 0x1FFFFF) << 21 | part
+
+
+@_kernel
+def _walk_less(h, first, last, depth0, n_removed, stamp):
+    """Walk trie nodes ``first..last`` where the excluded part of a lexer state is alive; as `_walk_range`.
+
+    Tokens that end in what only the state without it can read go to BUF_CHARS, and nodes at which only that one
+    would begin another lexeme are marked. Returns their number; UNFILLED if a greedy lexeme ends there instead.
+    """
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    attr = _view(h, L_ATTR)
+    stack = _scratch(h, X_STACK)
+    mark = _scratch(h, X_MARK)
+    removed = _view(h, BUF_CHARS)
+    i = first
+    while i < last:
+        w = _get64(nodes, i)
+        end = i + (w >> 24)
+        depth = (w >> 8) & 0xFFFF
+        above = _get64(stack, depth - 1)
+        if depth > depth0 + 1:
+            accepted = _get32(attr, ((above >> 21) & 0x1FFFFF) * L_STRIDE + L_ACC)
+            if accepted >= 0 and _get32(attr, (above >> 42) * L_STRIDE + L_ACC) < 0:
+                _put64(mark, i, stamp)
+        r = _step_less(h, above, _get8(class_of, w & 255))
+        if r <= GROW:
+            return r
+        if r < 0 or (r >> 21) & 0x1FFFFF == 0x1FFFFF:
+            i = end
+            continue
+        if r >> 42 != 0x1FFFFF:
+            _put64(stack, depth, r)
+            i += 1
+            continue
+        if _get32(attr, (above >> 42) * L_STRIDE + L_ACC) >= 0:
+            return UNFILLED
+        while i < end:
+            token = _get32(node_token, i)
+            if token >= 0:
+                r = _room(h, BUF_CHARS, n_removed + 1)
+                if r < 0:
+                    return r
+                _put64(removed, n_removed, token)
+                n_removed += 1
+            i += 1
+            if i < end:
+                _put64(mark, i, stamp)
+    return n_removed
+
+
+@_far
+def _entry_less(h, t, l):
+    """Return the entry of ``(t, l)`` where ``l`` is one element that excludes something, or UNFILLED.
+
+    It is the entry of the element without its last negative part, but for the few nodes where that part is alive.
+    """
+    off = _view(h, L_OFF)
+    first = _get64(off, l)
+    positions = _header(h, S_POSITIONS)
+    if _get64(off, l + 1) - first != 1 or _header(h, USED + L_OFF) >= 1 << 20 or _header(h, S_USE_SPLIT) == 0:
+        return UNFILLED
+    e = (_get64(_view(h, L_POOL), first) & LOW32) - positions
+    if e < 0:
+        return UNFILLED
+    element_off = _view(h, EL_OFF)
+    elements = _view(h, EL_POOL)
+    o = _get64(element_off, e)
+    n = _get64(element_off, e + 1) - o
+    if n < 3 or _get64(elements, o + n - 1) & 1 == 0:
+        return UNFILLED
+    t_off = _view(h, T_OFF)
+    t_pool = _view(h, T_POOL)
+    nodes = _view(h, NODES)
+    if t > 0:
+        size = 0
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            size += _get64(nodes, _get64(t_pool, i) & LOW32) >> 24
+        if size < _header(h, S_SPLIT_SIZE):
+            return UNFILLED
+        r = _is_nested(h, t)
+        if r != 0:
+            return r if r < 0 else UNFILLED
+    count = _header(h, USED + EL_OFF)
+    r = _room(h, BUF_ELEMENT, n)
+    if r == 0:
+        r = _room(h, EL_ATTR, (count + 1) * 3)
+    if r == 0:
+        r = _room(h, BUF_PLAIN, 1)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_ELEMENT)
+    for i in range(n - 1):
+        _put64(buf, i, _get64(elements, o + i))
+    part = _get64(elements, o + n - 1) >> 1
+    f = _intern(h, EL_OFF, buf, n - 1)
+    if f < 0:
+        return f
+    if f == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * f, 1 if n == 3 else 0)
+        _put64(attr, 3 * f + 1, -1)
+        _put64(attr, 3 * f + 2, 0)
+    r = _element_alive(h, f)
+    if r < 0:
+        return r
+    _put64(_view(h, BUF_PLAIN), 0, positions + f)
+    more = _lexer_intern(h, BUF_PLAIN, 1)
+    if more < 0:
+        return more
+    shared = _canonical(h, more)
+    if shared < 0:
+        return shared
+    e0 = _entry_whole(h, t, shared)
+    if e0 < 0:
+        return e0
+    stack = _scratch(h, X_STACK)
+    mark = _scratch(h, X_MARK)
+    last_mark = mark[1] - 1
+    stamp = _get64(mark, last_mark) + 1
+    _put64(mark, last_mark, stamp)
+    packed = (l << 42) | (more << 21) | part
+    n_removed = 0
+    removed = _view(h, BUF_CHARS)
+    if t == 0:
+        base = _view(h, TRIE_BASE)
+        sizes = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            _put64(stack, 0, packed)
+            b = _get64(base, k)
+            n_removed = _walk_less(h, b, b + _get64(sizes, k), 0, n_removed, stamp)
+            if n_removed < 0:
+                return n_removed
+    else:
+        class_of = _view(h, CLASS_OF)
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            y = _get64(t_pool, i) & LOW32
+            r = _step_less(h, packed, _get8(class_of, _get64(t_pool, i) >> 32))
+            if r <= GROW:
+                return r
+            if r < 0 or (r >> 21) & 0x1FFFFF == 0x1FFFFF:
+                continue
+            if r >> 42 == 0x1FFFFF:
+                # Dead at its first byte: rare, so walk it all.
+                return UNFILLED
+            w = _get64(nodes, y)
+            depth = (w >> 8) & 0xFFFF
+            _put64(stack, depth, r)
+            n_removed = _walk_less(h, y + 1, y + (w >> 24), depth - 1, n_removed, stamp)
+            if n_removed < 0:
+                return n_removed
+    # The tokens that are left.
+    if n_removed > 32:
+        r = _room(h, BUF_CHARS, 2 * n_removed)
+        if r < 0:
+            return r
+    _sort_at(h, removed[0], n_removed, removed[0] + 8 * n_removed)
+    entries = _view(h, E_ATTR)
+    o = e0 * E_STRIDE
+    sparse_pool = _view(h, TOKENS)
+    tokens = _scratch(h, X_TOKENS)
+    n_tokens = 0
+    n_found = 0
+    first = _get64(entries, o + E_TOK_OFF)
+    for i in range(first, first + _get64(entries, o + E_TOK_N)):
+        token = _get32(sparse_pool, i)
+        k = _lower_bound(removed, 0, n_removed, token)
+        if k < n_removed and _get64(removed, k) == token:
+            n_found += 1
+        else:
+            _put32(tokens, n_tokens, token)
+            n_tokens += 1
+    kind = _get64(entries, o + E_KIND)
+    is_dense = kind == DENSE or (kind == LAYER and n_found < n_removed)
+    layer = _get64(entries, o + E_DENSE) if kind == LAYER and not is_dense else 0
+    g0 = _header(h, USED + GROUPS)
+    n_groups = 0
+    groups = _view(h, GROUPS)
+    for g in range(_get64(entries, o + E_GROUP_N)):
+        source = _get64(entries, o + E_GROUP_OFF) + g
+        t1 = _get64(groups, 2 * source + 1)
+        first = _get64(t_off, t1)
+        last = _get64(t_off, t1 + 1)
+        r = _room(h, BUF_NODES, last - first)
+        if r == 0:
+            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+        if r < 0:
+            return r
+        left = _view(h, BUF_NODES)
+        m = 0
+        for i in range(first, last):
+            v = _get64(t_pool, i)
+            if _get64(mark, v & LOW32) != stamp:
+                _put64(left, m, v)
+                m += 1
+        if m == 0:
+            continue
+        if m < last - first:
+            t1 = _intern(h, T_OFF, left, m)
+            if t1 < 0:
+                return t1
+        _put64(groups, 2 * (g0 + n_groups), _get64(groups, 2 * source))
+        _put64(groups, 2 * (g0 + n_groups) + 1, t1)
+        n_groups += 1
+    key = (t << 32) | l
+    if not is_dense:
+        return _store_entry(h, key, n_tokens, 0, layer, g0, n_groups)
+    words = _header(h, S_WORDS)
+    dense = _header(h, USED + E_MASK)
+    r = _room(h, E_MASK, (dense + 1) * words)
+    if r < 0:
+        return r
+    mask = _view(h, E_MASK)
+    found = _store_entry(h, key, 0, 0, 0, g0, n_groups)
+    if found < 0:
+        return found
+    for k in range(words):
+        _put32(mask, dense * words + k, 0)
+    _or_entry(h, e0, (mask[0] + 4 * dense * words, words))
+    for i in range(n_removed):
+        token = _get64(removed, i)
+        k = dense * words + (token >> 5)
+        _put32(mask, k, _get32(mask, k) & ~(1 << (token & 31)))
+    _set_header(h, USED + E_MASK, dense + 1)
+    o = found * E_STRIDE
+    _put64(entries, o + E_KIND, DENSE)
+    _put64(entries, o + E_DENSE, dense)
+    _put64(entries, o + E_COST, 400)
+    return found
+
+
 @_far
 def _entry_whole(h, t, l):
     """Return the entry of ``(t, l)`` by walking all of ``t`` with all of ``l``."""
@@ -3136,6 +3384,9 @@ def _entry_whole(h, t, l):
     x = _slot(memo, 2, key)
     if _get64(memo, 2 * x) == key:
         return _get64(memo, 2 * x + 1)
+    r = _entry_less(h, t, l)
+    if r != UNFILLED:
+        return r
     layer = 0
     if t > 0:
         n_tokens, n_exits = _walk_set(h, t, l)
