@@ -404,9 +404,7 @@ class _Rewriting:
             if machine.parameter is not None:
                 actions += [machine.actions[i]] * 2
         accepting = frozenset(n + state for state in machine.accepting)
-        return StateMachine(
-            2 * n, machine.start, accepting, tuple(edges), machine.parameter, tuple(actions)
-        )
+        return StateMachine(2 * n, machine.start, accepting, tuple(edges), machine.parameter, tuple(actions))
 
 
 def _rules_in(body: Expression) -> Task[set[str]]:

@@ -270,8 +270,8 @@ class StateMachine:
         there are no more, and enough. No edge is there if what it leads to can't go on. Edges that differ only in
         their actions are one.
     distinct : frozenset of int
-        Terminals whose lexemes, where an edge adds or takes an element, must all differ within a text: none
-        may be spelled like an earlier one.
+        Terminals whose lexemes, where an edge adds or takes an element, must all differ within a text. An
+        escape ``\\uXXXX`` of a character beyond ASCII, or two of surrogates, counts as that character.
     """
 
     n_states: int

@@ -39,14 +39,15 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic as _typed_intrinsic
 
+from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE
 from constrain.tokenizer_index.layout import (
+    A_ATTR,
+    A_OFF,
+    A_POOL,
     ACCEPT,
     AFTER_RULE,
     AFTER_TERMINAL,
     ALL_CHARACTERS,
-    A_ATTR,
-    A_OFF,
-    A_POOL,
     BARRED,
     BARRED_ROW,
     BEAM,
@@ -71,36 +72,23 @@ from constrain.tokenizer_index.layout import (
     BUF_TEXT,
     BUF_VALUE,
     BUF_WALK,
+    C_OFF,
+    C_POOL,
     CAPACITY,
     CLASS_BYTE,
     CLASS_OF,
     COUNT_MAX,
     COUNT_MIN,
-    C_OFF,
-    C_POOL,
+    D_ATTR,
+    D_OFF,
+    D_POOL,
+    D_ROW,
     DEAD,
     DENSE,
     DISTANCE,
     DOT_OFF,
     DOT_POOL,
     DUPLICATES,
-    D_ATTR,
-    D_OFF,
-    D_POOL,
-    D_ROW,
-    EDGE_ACTION,
-    EDGE_GUARD,
-    EDGE_HIGH,
-    EDGE_LOW,
-    EDGE_OFF,
-    EDGE_TARGET,
-    ELEMENTS,
-    EL_ATTR,
-    EL_OFF,
-    EL_POOL,
-    ENTRY,
-    EOS,
-    EXACT,
     E_ATTR,
     E_COST,
     E_DENSE,
@@ -112,6 +100,19 @@ from constrain.tokenizer_index.layout import (
     E_STRIDE,
     E_TOK_N,
     E_TOK_OFF,
+    EDGE_ACTION,
+    EDGE_GUARD,
+    EDGE_HIGH,
+    EDGE_LOW,
+    EDGE_OFF,
+    EDGE_TARGET,
+    EL_ATTR,
+    EL_OFF,
+    EL_POOL,
+    ELEMENTS,
+    ENTRY,
+    EOS,
+    EXACT,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     FLAG_RECORDS,
@@ -133,16 +134,6 @@ from constrain.tokenizer_index.layout import (
     IS_HUB,
     IS_LINE,
     IS_WORD,
-    LAYER,
-    LAYERS,
-    LIMIT,
-    LIMIT_LEXER_STATES,
-    LIMIT_LIVENESS,
-    LINE_BLANK,
-    LINE_FLAGS,
-    LINE_ZERO,
-    LOW32,
-    LOW40,
     L_ACC,
     L_ATTR,
     L_CANON,
@@ -156,16 +147,24 @@ from constrain.tokenizer_index.layout import (
     L_PURE,
     L_ROW,
     L_STRIDE,
-    MASKS,
+    LAYER,
+    LAYERS,
+    LIMIT,
+    LIMIT_LEXER_STATES,
+    LIMIT_LIVENESS,
+    LINE_BLANK,
+    LINE_FLAGS,
+    LINE_ZERO,
+    LOW32,
+    LOW40,
     MASK_OWNER,
+    MASKS,
     MAY_END,
     MODE_SHIFT,
-    NEAR,
-    NODES,
-    NODE_TOKEN,
     N_TABLES,
-    OPEN,
-    OPEN_SLOTS,
+    NEAR,
+    NODE_TOKEN,
+    NODES,
     OP_ACCEPTING,
     OP_ADVANCE_BYTES,
     OP_ADVANCE_TOKEN,
@@ -184,16 +183,8 @@ from constrain.tokenizer_index.layout import (
     OP_STATE_VALUE,
     OP_STORE_COST,
     OP_SUCCESSORS,
-    PARAMETER,
-    PARENT,
-    PATH,
-    PATIENCE,
-    POSITION_TERMINAL,
-    PRIORITY,
-    PT_OFF,
-    PT_POOL,
-    PX_OFF,
-    PX_POOL,
+    OPEN,
+    OPEN_SLOTS,
     P_ACCEPTING,
     P_ATTR,
     P_BASE,
@@ -207,6 +198,16 @@ from constrain.tokenizer_index.layout import (
     P_SITUATION,
     P_STRIDE,
     P_TEMPLATE,
+    PARAMETER,
+    PARENT,
+    PATH,
+    PATIENCE,
+    POSITION_TERMINAL,
+    PRIORITY,
+    PT_OFF,
+    PT_POOL,
+    PX_OFF,
+    PX_POOL,
     Q_LEX,
     Q_OFF,
     RECORDED,
@@ -223,21 +224,9 @@ from constrain.tokenizer_index.layout import (
     RULE_START,
     RULE_SYMBOL,
     RULE_TARGET,
-    RUNS,
     RUN_KEY,
     RUN_SPAN,
-    SAME,
-    SAME_END,
-    SEARCH,
-    SEEN,
-    SLICE_ACCEPT,
-    SLICE_POOL,
-    SLICE_ROW,
-    SPARSE,
-    START_OFF,
-    START_POOL,
-    STATE_KEY,
-    STEP,
+    RUNS,
     S_AFTER_DEDENT,
     S_AFTER_INDENT,
     S_AFTER_NEWLINE,
@@ -269,6 +258,8 @@ from constrain.tokenizer_index.layout import (
     S_MASK_HAND,
     S_MASK_SLOTS,
     S_NEWLINE,
+    S_NEXT,
+    S_NEXT_OTHER,
     S_POSITIONS,
     S_PREFIX,
     S_REACHED,
@@ -295,6 +286,20 @@ from constrain.tokenizer_index.layout import (
     S_WORDS,
     S_WORK,
     S_WORK_LIMIT,
+    SAME,
+    SAME_END,
+    SEARCH,
+    SEEN,
+    SLICE_ACCEPT,
+    SLICE_POOL,
+    SLICE_ROW,
+    SPARSE,
+    START_OFF,
+    START_POOL,
+    STATE_KEY,
+    STEP,
+    T_OFF,
+    T_POOL,
     TAIL,
     TARGET_SHIFT,
     TERM_ACTION,
@@ -305,11 +310,11 @@ from constrain.tokenizer_index.layout import (
     TERM_SYMBOL,
     TERM_TARGET,
     TICK,
-    TOKENS,
+    TO_POOL,
     TOKEN_DATA,
     TOKEN_OFF,
+    TOKENS,
     TOO_WIDE,
-    TO_POOL,
     TP_OFF,
     TP_POOL,
     TRIE_BASE,
@@ -317,45 +322,41 @@ from constrain.tokenizer_index.layout import (
     TSTEP,
     TX_OFF,
     TX_POOL,
-    T_OFF,
-    T_POOL,
     UNFILLED,
     USED,
+    V_ATTR,
+    V_OFF,
+    V_POOL,
     VALUE_COST,
     VALUE_KEY,
     VALUE_OF,
     VISIT,
-    V_ATTR,
-    V_OFF,
-    V_POOL,
-    WIDER,
+    W_OFF,
+    W_POOL,
     WIDE_LINE,
+    WIDER,
     WORD,
     WP_OFF,
     WP_POOL,
-    W_OFF,
-    W_POOL,
-    XS_OFF,
-    XS_POOL,
     X_EXITS,
     X_MARK,
     X_MERGE,
     X_STACK,
     X_TOKENS,
+    XS_OFF,
+    XS_POOL,
 )
-from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE
 from constrain.tokenizer_index.parameters import (
     COLUMNS,
+    NO_ELEMENT,
     PM_BEHIND,
     PM_ELEMENTS,
-    PM_FREE,
     PM_LEAST,
     PM_MOST,
     PM_NEEDS,
     PM_SETS,
     PM_TAKING,
     PM_WORDS,
-    NO_ELEMENT,
     RECORDS,
 )
 
@@ -753,7 +754,7 @@ def _accepted_terminal(h, value):
         if kind == IS_WORD:
             pool = _view(h, WP_POOL)
             k = 2 * (value >> 32)
-            return t if _get64(pool, k) == _get64(pool, k + 1) else -1
+            return t if _get64(pool, k) << 4 == _get64(pool, k + 1) else -1
         if kind != 0 and (value >> 32) < _get32(_view(h, COUNT_MIN), x):
             return -1
     return t
@@ -942,30 +943,104 @@ def _line_count(h, k, y, action):
 
 
 @_kernel
-def _gather_word(h, place, c, table, n, low, high):
-    """`_gather` of an excluded text, of which ``place`` says how much is read; classes are single bytes."""
+def _next_of(h, text, read):
+    """Return the prefix of ``text`` that is one byte longer than its prefix ``read``."""
+    texts = _view(h, TX_POOL)
+    y = text
+    while _get64(texts, 2 * y) != read:
+        y = _get64(texts, 2 * y)
+    return y
+
+
+@_kernel
+def _character_at(h, text, read):
+    """Return (code point, prefix behind it) of the character of ``text`` behind its prefix ``read``."""
+    texts = _view(h, TX_POOL)
+    y = _next_of(h, text, read)
+    b = _get64(texts, 2 * y + 1)
+    n = 0
+    code = b
+    if b >= 0xF0:
+        n = 3
+        code = b & 7
+    elif b >= 0xE0:
+        n = 2
+        code = b & 15
+    elif b >= 0xC0:
+        n = 1
+        code = b & 31
+    for _ in range(n):
+        if y == text:
+            break
+        y = _next_of(h, text, y)
+        code = code << 6 | (_get64(texts, 2 * y + 1) & 63)
+    return code, y
+
+
+@_kernel
+def _escape_at(code, k):
+    """Return byte ``k`` of the escape of a character, with digits in lower case; -1 behind its end."""
+    if k >= 6:
+        if code < 0x10000:
+            return -1
+        k -= 6
+        code = 0xDC00 | (code - 0x10000 & 0x3FF)
+    elif code >= 0x10000:
+        code = 0xD800 | (code - 0x10000) >> 10
+    if k == 0:
+        return 92
+    if k == 1:
+        return 117
+    if k > 5:
+        return -1
+    digit = code >> 4 * (5 - k) & 15
+    return 48 + digit if digit < 10 else 87 + digit
+
+
+@_far
+def _gather_word(h, place, c, table, n):
+    """Append the successor of an excluded text under byte ``c``, if there is one; ``place`` says what is read of it.
+
+    A place is ``prefix << 4 | bytes of the escape of the next character``: texts are kept decoded. Returns the
+    new length; the bytes that can follow go to S_NEXT and S_NEXT_OTHER, or -1.
+    """
     texts = _view(h, TX_POOL)
     places = _view(h, WP_POOL)
     text = _get64(places, 2 * place)
     read = _get64(places, 2 * place + 1)
-    if text == read:
-        return n, low, high
-    y = text
-    while _get64(texts, 2 * y) != read:
-        y = _get64(texts, 2 * y)
-    b = _get64(texts, 2 * y + 1)
-    if b < c:
-        return n, max(low, b + 1), high
-    if b > c:
-        return n, low, min(high, b - 1)
-    place = _text_place(h, text, y)
-    if place < 0:
-        return place, low, high
-    r = _room(h, table, n + 1)
-    if r < 0:
-        return r, low, high
-    _put64(_view(h, table), n, (place << 32) | (_header(h, S_FRESH) + WORD))
-    return n + 1, c, c
+    k = read & 15
+    read >>= 4
+    first = -1
+    second = -1
+    if text != read:
+        if k == 0:
+            y = _next_of(h, text, read)
+            first = _get64(texts, 2 * y + 1)
+            if first >= 0x80:
+                second = 92
+            after = y << 4
+            if c != first:
+                after = read << 4 | 1
+        else:
+            code, y = _character_at(h, text, read)
+            first = _escape_at(code, k)
+            if 97 <= first <= 102:
+                second = first - 32
+            after = read << 4 | (k + 1)
+            if _escape_at(code, k + 1) < 0:
+                after = y << 4
+        if c in (first, second):
+            place = _text_place(h, text, after)
+            if place < 0:
+                return place
+            r = _room(h, table, n + 1)
+            if r < 0:
+                return r
+            _put64(_view(h, table), n, (place << 32) | (_header(h, S_FRESH) + WORD))
+            n += 1
+    _set_header(h, S_NEXT, first)
+    _set_header(h, S_NEXT_OTHER, second)
+    return n
 
 
 @_kernel
@@ -981,7 +1056,20 @@ def _gather(h, value, c, table, n, low, high):
     highs = _view(h, EDGE_HIGH)
     buf = _view(h, table)
     if x == _header(h, S_FRESH) + WORD:
-        return _gather_word(h, k, c, table, n, low, high)
+        # Classes are single bytes where texts are excluded.
+        n = _gather_word(h, k, c, table, n)
+        if n < 0:
+            return n, low, high
+        for i in range(2):
+            b = _header(h, S_NEXT + i)
+            if b == c:
+                low = c
+                high = c
+            elif 0 <= b < c:
+                low = max(low, b + 1)
+            elif b > c:
+                high = min(high, b - 1)
+        return n, low, high
     for e in range(_get32(off, x), _get32(off, x + 1)):
         a = _get32(lows, e)
         b = _get32(highs, e)
@@ -1444,8 +1532,73 @@ def _longer_text(h, text, byte):
 
 @_kernel
 def _text_place(h, text, read):
-    """Return the place in ``text`` behind its prefix ``read``."""
+    """Return a place in ``text`` (see `_gather_word`)."""
     return _pair(h, WP_OFF, text, read)
+
+
+@_kernel
+def _hex_at(h, i):
+    """Return the number of four hexadecimal digits in BUF_SPLIT."""
+    buf = _view(h, BUF_SPLIT)
+    code = 0
+    for k in range(4):
+        b = _get64(buf, i + k)
+        code = code << 4 | (b - 48 if b < 58 else (b & 0xDF) - 55)
+    return code
+
+
+@_far
+def _decoded(h, text):
+    """Return a text with characters in place of escapes ``\\uXXXX`` beyond ASCII."""
+    texts = _view(h, TX_POOL)
+    n = 0
+    has_escape = False
+    y = text
+    while y > 0:
+        has_escape = has_escape or _get64(texts, 2 * y + 1) == 92
+        y = _get64(texts, 2 * y)
+        n += 1
+    if not has_escape:
+        return text
+    r = _room(h, BUF_SPLIT, n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_SPLIT)
+    y = text
+    for i in range(n):
+        _put64(buf, n - 1 - i, _get64(texts, 2 * y + 1))
+        y = _get64(texts, 2 * y)
+    found = 0
+    i = 0
+    while i < n:
+        size = 1
+        code = 0
+        if _get64(buf, i) == 92 and i + 1 < n:
+            size = 2
+            if _get64(buf, i + 1) == 117 and i + 5 < n:
+                code = _hex_at(h, i + 2)
+                if code >= 0x80:
+                    size = 6
+                if 0xD800 <= code < 0xDC00 and i + 11 < n:
+                    code = 0x10000 + ((code & 0x3FF) << 10 | (_hex_at(h, i + 8) & 0x3FF))
+                    size = 12
+        if size < 6:
+            for k in range(size):
+                found = _longer_text(h, found, _get64(buf, i + k))
+                if found < 0:
+                    return found
+        else:
+            n_more = 1 if code < 0x800 else 2 if code < 0x10000 else 3
+            lead = 0xC0 if n_more == 1 else 0xE0 if n_more == 2 else 0xF0
+            found = _longer_text(h, found, lead | code >> 6 * n_more)
+            for k in range(n_more):
+                if found < 0:
+                    return found
+                found = _longer_text(h, found, 0x80 | (code >> 6 * (n_more - 1 - k) & 63))
+            if found < 0:
+                return found
+        i += size
+    return found
 
 
 @_kernel
@@ -1696,7 +1849,7 @@ def _first_value(h, parameter):
 @_kernel
 def _next_value(h, v, action, text):
     """Return the value after an action, which must be possible; DEAD if it isn't with this text."""
-    if action == KEEP or action == MORE:
+    if action in (KEEP, MORE):
         return v
     pool = _view(h, W_POOL)
     first = _get64(_view(h, W_OFF), v)
@@ -1705,8 +1858,12 @@ def _next_value(h, v, action, text):
     words = _get64(rows, o + PM_WORDS)
     texts = _get64(pool, first + 2)
     if action >= RECORDS:
-        if text >= 0 and _has_text(h, texts, text) != 0:
-            return DEAD
+        if text >= 0:
+            text = _decoded(h, text)
+            if text < 0:
+                return text
+            if _has_text(h, texts, text) != 0:
+                return DEAD
         texts = _with_text(h, texts, text)
         if texts < 0:
             return texts
@@ -1875,6 +2032,9 @@ def _is_unsure(h, p):
     off = _view(h, P_OFF)
     pool = _view(h, P_POOL)
     dots = _view(h, DOT_POOL)
+    term_off = _view(h, TERM_OFF)
+    symbol = _view(h, TERM_SYMBOL)
+    recorded = _view(h, RECORDED)
     static = _header(h, S_DOTTED)
     for i in range(_get64(off, p), _get64(off, p + 1) - 1):
         d = (_get64(pool, i) >> 32) - static
@@ -1886,8 +2046,14 @@ def _is_unsure(h, p):
         s = _get64(dots, 2 * d)
         if _has_text(h, texts, -1) != 0:
             rows = _view(h, PARAMETER)
-            if s == _get64(rows, o + PM_TAKING) or s == _get64(rows, o + PM_BEHIND):
+            taking = _get64(rows, o + PM_TAKING)
+            if s == taking:
                 return 1
+            if s == _get64(rows, o + PM_BEHIND):
+                # Is one more text certainly left?
+                for e in range(_get32(term_off, taking), _get32(term_off, taking + 1)):
+                    if _get32(recorded, _get32(symbol, e)) == 1:
+                        return 1
     return 0
 
 
@@ -5598,10 +5764,7 @@ def _after_rules(h, o, kind):
         d = v >> 32
         rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
         # The end of a rule is no lexeme; what may follow it is in other items.
-        if _get32(is_final, d) != 0:
-            c = _going_on_cost(h, d, kind)
-        else:
-            c = _dot_cost(h, d, kind)
+        c = _going_on_cost(h, d, kind) if _get32(is_final, d) != 0 else _dot_cost(h, d, kind)
         if c < 0:
             return c
         total = min(total, c + rest)

@@ -66,7 +66,7 @@ LOW40 = 0xFFFFFFFFFF
     VALUE_OF,  # the parameter of a dotted state, or -1
     PARAMETER,  # i64 (n, parameters.COLUMNS)
     ELEMENTS,  # i64 sets of elements
-    RECORDED,  # lexemes of the terminal must differ in some places
+    RECORDED,  # lexemes of the terminal must differ in some places; 2: and it has more than any text can hold
     L_OFF,
     L_POOL,
     L_HASH,
@@ -252,8 +252,10 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_DOTTED,  # dotted states of the network; those with a value follow
     S_TEXT,  # accept sets with a text hold it as a terminal from here on
     S_VISITED,  # the matcher state whose mask is put together
+    S_NEXT,  # two bytes that may follow in an excluded text, or -1
+    S_NEXT_OTHER,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 58)
+) = range(SCALARS, SCALARS + 60)
 MAX_FAR = 96
 HEADER_SIZE = S_FAR + MAX_FAR
 

@@ -67,6 +67,8 @@ from constrain.tokenizer_index.transition_network import Rules, flatten
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
 
+# So many rounds of so many bytes are more texts than anyone reads.
+_MANY = 16
 _ALL_BYTES = (1 << 256) - 1
 
 Int32 = NDArray[np.int32]
@@ -193,10 +195,52 @@ class Network:
 
     @property
     def recorded(self) -> Int32:
-        """(n_terminals,) 1 for terminals of which some lexemes must differ."""
+        """(n_terminals,) not 0 for terminals some of whose lexemes must differ; 2 if it surely has enough of them."""
         found = np.zeros(self.n_terminals, np.int32)
-        found[self.terminal_symbol[self.terminal_action >= RECORDS] if len(self.terminal_action) else []] = 1
+        if len(self.terminal_action):
+            for t in set(self.terminal_symbol[self.terminal_action >= RECORDS].tolist()):
+                found[t] = 1 + self._has_many(t)
         return found
+
+    def _has_many(self, terminal: int) -> bool:
+        """Has ``terminal`` surely more texts than can be read? A single plain part that repeats, and few are excluded."""
+        first, last = self.literal_offsets[terminal : terminal + 2]
+        if first == last:
+            return self._repeats(self.starts[self.start_offsets[terminal] : self.start_offsets[terminal + 1]])
+        positive = [k for k in range(first, last) if not self.literal_negative[k]]
+        parts = [
+            self.literal_starts[self.literal_start_offsets[k] : self.literal_start_offsets[k + 1]]
+            for k in range(first, last)
+        ]
+        return len(positive) == 1 and all(
+            self._repeats(part) != bool(self.literal_negative[first + i]) for i, part in enumerate(parts)
+        )
+
+    def _repeats(self, starts: Int32) -> bool:
+        """Is there a cycle without a bound, or one of many rounds and bytes, among positions after ``starts``?"""
+        is_open: dict[int, bool] = {}  # of positions that were met: is one that leads here still to be left?
+        for start in starts.tolist():
+            stack = [(start, int(self.edge_offsets[start]))]
+            while stack:
+                x, e = stack.pop()
+                if e == self.edge_offsets[x]:
+                    if x in is_open:
+                        if is_open[x]:
+                            return True
+                        continue
+                    is_open[x] = True
+                if e == self.edge_offsets[x + 1]:
+                    is_open[x] = False
+                    continue
+                stack.append((x, e + 1))
+                y = int(self.edge_target[e])
+                is_wide = self.edge_high[e] - self.edge_low[e] >= _MANY
+                if is_wide and self.count_max[x] >= _MANY and self.edge_guard[e] == 1:
+                    return True
+                is_round = self.is_hub[y] == 1 and self.count_max[y] >= 0 and self.edge_action[e] == INC
+                if self.distance[y] >= 0 and not is_round:
+                    stack.append((y, int(self.edge_offsets[y])))
+        return False
 
     @property
     def n_positions(self) -> int:

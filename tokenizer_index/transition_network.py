@@ -238,10 +238,10 @@ class _Flattener:
         for source in graphs.bounds[rule]:
             for symbol, target in graphs.edges[source]:
                 action = graphs.actions[source, symbol, target]
-                if (action >= 0 or action == COUNT) and level[target]:
-                    if alive[symbol] if symbol >= 0 else alive_rules[-1 - symbol]:
-                        is_free = is_free or action == COUNT
-                        found |= 1 << action if action >= 0 else 0
+                is_alive = alive[symbol] if symbol >= 0 else alive_rules[-1 - symbol]
+                if is_alive and level[target] and (action >= 0 or action == COUNT):
+                    is_free = is_free or action == COUNT
+                    found |= 1 << action if action >= 0 else 0
         self._watch.step("productive rules", len(graphs.bounds[rule]))
         return parameters.with_needs(parameter, found), is_free
 
@@ -263,9 +263,7 @@ class _Flattener:
         while tasks or held:
             if not tasks:
                 # Starts of rules with a parameter wait until it can have a last value.
-                ready = [
-                    s for s in held if self._is_possible(rule_of_start[s], alive, level, alive_rules)
-                ]
+                ready = [s for s in held if self._is_possible(rule_of_start[s], alive, level, alive_rules)]
                 if not ready:
                     break
                 held.difference_update(ready)

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 _MOST_STATES = 20_000
 _MOST_VALUES = 64
+_ONE_INTEGER = Intersection((numbers.INTEGER, Complement(Literal(b"-0"))))
 # Strings, integers without a superfluous sign, and the literal names.
 _ONE_SPELLING = Alternation(
     (
         strings.ONE_SPELLING,
-        Intersection((numbers.INTEGER, Complement(Literal(b"-0")))),
+        _ONE_INTEGER,
         *(Literal(word) for word in (b"true", b"false", b"null")),
     )
 )
@@ -149,6 +150,8 @@ def _in_one_spelling(builder: Builder, reference: TerminalReference) -> Terminal
     pattern = terminal.pattern
     if pattern is strings.STRING:
         return builder.terminal("string in one spelling", strings.ONE_SPELLING, "string")
+    if pattern is numbers.INTEGER:
+        return builder.terminal("integer in one spelling", _ONE_INTEGER, "integer")
     parts = pattern.parts if isinstance(pattern, Intersection) else (pattern,)
     whole = Intersection((*parts, _ONE_SPELLING))
     return builder.terminal(("in one spelling", reference.index), whole, terminal.name, terminal.pointer)

@@ -13,9 +13,8 @@ backslash, control characters) are escaped, by their short escape or ``\\u00XX``
 ASCII may also be written ``\\uXXXX``, as serialisers do that write ASCII alone. Constants, names of
 properties and strings under ``format`` are written so.
 
-*One spelling*: each character in only one way, which is the canonical one, with all that JSON allows standing for
-itself. Names of additional properties in any order, and items that must be unique, are written so: then
-different texts are different strings.
+*One spelling*: the canonical one, but that DEL stands for itself alone. Names of additional properties in any
+order, and items that must be unique, are written so: then escapes beyond ASCII aside, different texts are different strings.
 
 Lone surrogates are in none: they stand for no character.
 """
@@ -51,6 +50,7 @@ Edge: TypeAlias = tuple[int, int, int, int]
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, 0x10FFFF))
 _MUST_ESCAPE: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 _CANONICALLY_ESCAPED: Ranges = (*_MUST_ESCAPE, (0x7F, 0xD7FF), (0xE000, 0x10FFFF))
+_BEYOND_ASCII: Ranges = ((0x80, 0xD7FF), (0xE000, 0x10FFFF))
 _BASIC_PLANE: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x2F: "/", 0x5C: "\\"}
 _SLASH = 0x2F
@@ -260,6 +260,7 @@ def excluding(keys: Iterable[str]) -> Pattern:
 
 
 # Each string in one spelling: what needs it is escaped, by a short escape if there is one, else in lower case.
+# Only characters beyond ASCII may also be escaped: where strings must differ, the engine decodes those.
 ONE_SPELLING = Concatenation(
     (
         QUOTE,
@@ -267,6 +268,7 @@ ONE_SPELLING = Concatenation(
             Alternation(
                 (
                     CharacterClass(_RAW),
+                    character(_BEYOND_ASCII, False),
                     *(
                         Literal(rf"\{_SHORT[code]}".encode() if code in _SHORT else rf"\u{code:04x}".encode())
                         for low, high in _MUST_ESCAPE
@@ -284,21 +286,8 @@ ONE_SPELLING = Concatenation(
 
 def in_one_spelling(keys: Iterable[str]) -> list[Pattern]:
     """Return parts whose intersection is the strings that decode to none of ``keys``, each in one spelling."""
-    texts = tuple(Literal(_spelled(key)) for key in keys if not has_surrogate(key))
+    texts = tuple(canonical(key) for key in keys if not has_surrogate(key))
     return [ONE_SPELLING, Complement(Alternation(texts))] if texts else [ONE_SPELLING]
-
-
-def _spelled(text: str) -> bytes:
-    """Return the spelling of ``text`` that `ONE_SPELLING` has."""
-    escaped = (
-        char
-        if char not in '"\\' and char >= " "
-        else rf"\{_SHORT[ord(char)]}"
-        if ord(char) in _SHORT
-        else rf"\u{ord(char):04x}"
-        for char in text
-    )
-    return f'"{"".join(escaped)}"'.encode()
 
 
 @lru_cache(maxsize=8192)

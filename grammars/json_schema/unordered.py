@@ -26,12 +26,11 @@ from constrain.grammars.ir import (
     StateMachine,
     TerminalReference,
 )
-from constrain.grammars.json_schema.terminals import COLON, COMMA, LEFT_BRACE, RIGHT_BRACE
-
 from constrain.grammars.json_schema.counting import Kind, split
 from constrain.grammars.json_schema.facts import Counted, Facts
 from constrain.grammars.json_schema.instances import has_key
 from constrain.grammars.json_schema.places import property_locations
+from constrain.grammars.json_schema.terminals import COLON, COMMA, LEFT_BRACE, RIGHT_BRACE
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Alternatives, Builder
@@ -200,7 +199,9 @@ class _Demands:
                 machines[unordered_machine(elements, least, most)] = None
         if not machines:
             counted = facts.members[-1]
-            return self._builder.nothing(self._name, "no properties can be what is asked for", counted.pointer)
+            return self._builder.nothing(
+                self._name, "no properties can be what is asked for", counted.pointer
+            )
         if len(machines) == 1:
             for value in needed:
                 self._builder.need(self._name, value)

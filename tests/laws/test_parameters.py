@@ -155,9 +155,7 @@ def test_counted_repetitions(grammar: ir.Grammar, tokens: TokenList) -> None:
 
 @strategies.fixed(30)
 @given(strategies.grammars(), strategies.vocabularies(), st.randoms(use_true_random=False))
-def test_budgets_with_counted_repetitions(
-    grammar: ir.Grammar, tokens: TokenList, rng: random.Random
-) -> None:
+def test_budgets_with_counted_repetitions(grammar: ir.Grammar, tokens: TokenList, rng: random.Random) -> None:
     """The same for their costs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rule_graphs, "COUNTED", 1)

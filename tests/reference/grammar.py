@@ -494,8 +494,6 @@ def words(grammar: ir.Grammar, length: int) -> frozenset[tuple[int, ...]]:
                 for _ in range(limit):
                     power = join(power, once)
                     result |= power
-            case ir.StateMachine(parameter=ir.Parameter() as parameter):
-                end, n = self._add_with_values(rule, body, parameter, node, n)
             case ir.StateMachine(n_states, start, accepting, edges):
                 reached = [frozenset({()}) if s == start else frozenset() for s in range(n_states)]
                 before = None
