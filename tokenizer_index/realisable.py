@@ -227,13 +227,14 @@ class _Analysis:
     def _blocked(self, b: int, refused: int) -> int:
         """Return the terminals that can never follow the ignored terminal ``b``; 0 where blocking loses texts.
 
-        None is lost if nothing is read beside ``b`` where it is blocked.
+        None is lost, and none won, if ``b`` keeps nothing from ending that is read beside it where it is blocked.
         """
         if b in self._symbols:
             return 0
         if any(self._may_ever_follow(b, u, self._outside) for u in _members(refused)):
             return 0
-        if any(x in self._ignored.terminals or refused >> x & 1 for x in self._walk.beside[b]):
+        near = [x for x in self._walk.beside[b] if x in self._ignored.terminals or refused >> x & 1]
+        if any(self._walk.may_end_beside(x, b) for x in near):
             return 0
         return refused
 
