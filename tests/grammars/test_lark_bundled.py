@@ -6,6 +6,7 @@ import random
 import re
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import lark
 import numpy as np
@@ -219,8 +220,8 @@ class TreeIndenter(Indenter):
     """Indentation of ``TREE``."""
 
     NL_type = "_NL"
-    OPEN_PAREN_types: list[str] = []
-    CLOSE_PAREN_types: list[str] = []
+    OPEN_PAREN_types: ClassVar[list[str]] = []
+    CLOSE_PAREN_types: ClassVar[list[str]] = []
     INDENT_type = "_INDENT"
     DEDENT_type = "_DEDENT"
     tab_len = 8
