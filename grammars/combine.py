@@ -5,8 +5,8 @@ written into the rules: every lexeme but the first is preceded by the ignored te
 For that each rule gets two versions, one for when lexemes came before it (*inner*) and one for when it
 brings the first lexeme (*first*); the empty text is dealt with apart.
 
-Priorities and greedy terminals work across parts that are alive at the same place: in `union` and
-`concatenation` that is refused, in `embed` it is as in one grammar.
+Priorities and greedy terminals work across parts that are alive at the same place. In `union` such parts are read
+apart (`ir.Grammar.is_apart`), in `concatenation` that is refused, in `embed` it is as in one grammar.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.separate import check_concatenation, check_union, is_lexed, leveled, leveled_pair
+from constrain.grammars.separate import check_concatenation, is_lexed, leveled, leveled_pair, meet
 
 _NOTHING = Sequence(())
 _NEVER = Choice(())
@@ -45,10 +45,11 @@ def union(first: Grammar, second: Grammar, watch: Watch | None = None) -> Gramma
     Raises
     ------
     UnsupportedFeatureError
-        Lexemes of one might take texts of the other; see `separate`.
+        Indentation counts in one of them.
     """
     _refuse_indentation(first, second)
-    check_union(first, second, watch or Watch(Limits()))
+    if first.is_apart or second.is_apart or meet(first, second, watch or Watch(Limits())):
+        return _apart(first, second)
     first, second = leveled_pair(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
@@ -65,9 +66,35 @@ def concatenation(first: Grammar, second: Grammar, watch: Watch | None = None) -
         Lexemes of one might take texts of the other; see `separate`.
     """
     _refuse_indentation(first, second)
-    check_concatenation(first, second, watch or Watch(Limits()))
-    first, second = leveled_pair(first, second)
-    return _join(without_ignored(first), without_ignored(second), Sequence, None)
+    watch = watch or Watch(Limits())
+    found: Grammar | None = None
+    for one in _alternatives(first):
+        for other in _alternatives(second):
+            check_concatenation(one, other, watch)
+            pair = leveled_pair(without_ignored(one), without_ignored(other))
+            joined = _join(*pair, Sequence, None)
+            found = joined if found is None else _apart(found, joined)
+    assert found is not None  # a grammar has an alternative
+    return found
+
+
+def _alternatives(grammar: Grammar) -> list[Grammar]:
+    """Return the grammars of the alternatives that are read apart."""
+    if not grammar.is_apart:
+        return [grammar]
+    return [replace(grammar, start=part.name, is_apart=False) for part in grammar.alternatives]
+
+
+def _apart(first: Grammar, second: Grammar) -> Grammar:
+    """Return the grammar of both in which neither is read by the lexemes of the other."""
+    shared = first if _policy(first) == _policy(second) else None
+    if shared is None:
+        first, second = without_ignored(first), without_ignored(second)
+    joined = _join(first, second, Choice, shared)
+    # The start of the second has another name there.
+    name_of = dict(zip(second.rules, list(joined.rules)[1 + len(first.rules) :], strict=True))
+    parts = (*first.alternatives, *(RuleReference(name_of[part.name]) for part in second.alternatives))
+    return replace(joined, rules={**joined.rules, joined.start: Choice(parts)}, is_apart=True)
 
 
 def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
@@ -263,14 +290,13 @@ class _Rewriting:
         start = _fresh("start", names)
         gap = _fresh("blanks", names)
         self.gap = RuleReference(gap)
-        text: Expression = RuleReference(self.first_names[source.start])
-        parts = ([self.gap] if ignored.leading else []) + [text] + ([self.gap] if ignored.trailing else [])
-        text = Sequence(tuple(parts))
-        if source.start in self.empty_rules:
-            # Without any lexeme, ignored text is before the first and after the last one at once.
-            alone = self.gap if ignored.leading and ignored.trailing else _NOTHING
-            text = Choice((text, alone))
-        rules[start] = text
+        rules[start] = self.text(source.start)
+        if source.is_apart:
+            parts = []
+            for part in source.alternatives:
+                parts.append(RuleReference(_fresh(part.name, names)))
+                rules[parts[-1].name] = self.text(part.name)
+            rules[start] = Choice(tuple(parts))
         rules[gap] = self.blanks
         pointers = dict(source.pointers)
         for name, body in source.rules.items():
@@ -281,7 +307,19 @@ class _Rewriting:
             if name in pointers:
                 pointers[self.first_names[name]] = pointers[self.inner_names[name]] = pointers[name]
         rules.update(self.lexemes)
-        return Grammar(tuple(self.terminals), rules, start, Ignored(), pointers)
+        return Grammar(tuple(self.terminals), rules, start, Ignored(), pointers, is_apart=source.is_apart)
+
+    def text(self, start: str) -> Expression:
+        """Return a whole text of rule ``start``."""
+        ignored = self.source.ignored
+        text: Expression = RuleReference(self.first_names[start])
+        parts = ([self.gap] if ignored.leading else []) + [text] + ([self.gap] if ignored.trailing else [])
+        text = Sequence(tuple(parts))
+        if start in self.empty_rules:
+            # Without any lexeme, ignored text is before the first and after the last one at once.
+            alone = self.gap if ignored.leading and ignored.trailing else _NOTHING
+            text = Choice((text, alone))
+        return text
 
     # -------------------------------------------------------------------------------- emptiness
 

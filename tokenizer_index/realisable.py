@@ -129,8 +129,9 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
-        self._follow, begin = following_terminals(rules, len(walk.first), lines.marks, watch)
-        expected = {begin | self._ignored_bits(), *(self._expected_after(t) for t in self._symbols)}
+        self._follow, begins = following_terminals(rules, len(walk.first), lines.marks, watch)
+        ignored_bits = self._ignored_bits()
+        expected = {*(begin | ignored_bits for begin in begins), *(self._expected_after(t) for t in self._symbols)}
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
         if lines.inner_newline >= 0:
             # Where a line break is ignored none is expected.
@@ -390,8 +391,7 @@ class _Places:
         if not self._ignored.trailing:
             for k in self._ignored_kind.values():
                 every &= ~(1 << k)
-        start = rules.rule_start[0]
-        if not rules.start_nullable and not ends[start] & every:
+        if not rules.start_nullable and not all(ends[start] & every for start in range(rules.n_starts)):
             return self._first_problem()
         dots: list[list[int]] = [[] for _ in rules.rule_start]
         for d, rule in enumerate(rules.rule_of):
@@ -424,8 +424,9 @@ class _Places:
             if not ends[kind * n + rules.terminal_target[e]] & wanted:
                 yield t, kind
         # What a rule begins with need not go on; who calls it must.
-        is_start = d == rules.rule_start[rules.rule_of[d]]
-        if is_start and not (d == rules.rule_start[0] and self._ignored.leading):
+        is_first = d < rules.n_starts
+        is_start = is_first or d == rules.rule_start[rules.rule_of[d]]
+        if is_start and not (is_first and self._ignored.leading):
             return
         if self._goes_on(d, after_rule):
             for b, k in self._ignored_kind.items():
