@@ -282,7 +282,7 @@ class _Rewriting:
 
     def grammar(self) -> Grammar:
         """Return the rewritten grammar."""
-        source, ignored = self.source, self.source.ignored
+        source = self.source
         rules: dict[str, Expression] = {}
         names = self.names
         self.inner_names = {name: _fresh(name, names) for name in source.rules}

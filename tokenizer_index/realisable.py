@@ -405,7 +405,7 @@ class _Places:
 
     def problem(self) -> tuple[int, int] | None:
         """Return a terminal behind which no way to the end is known, and one that may not follow it."""
-        rules, ends, every = self._rules, self._ends, self._last_kinds()
+        rules, every = self._rules, self._last_kinds()
         if self.are_out_of_reach(all):
             return self._first_problem()
         dots: list[list[int]] = [[] for _ in rules.rule_start]
