@@ -14,7 +14,7 @@ from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
 from constrain.grammars.tags.read import read_structural_tag
 from constrain.tool_output import ToolCall, ToolOutput
-from constrain.tool_spec import Frame, ToolSpec, arguments_grammar
+from constrain.tool_spec import Frame, ToolSpec
 from constrain.tool_templates import ToolTemplate, template_of
 from constrain.tools import chosen, read_tools
 
@@ -135,5 +135,4 @@ def tool_calls(
     watch = Watch(limits or Limits())
     callable_tools, required = chosen(read, tool_choice)
     frame = Frame(form, required, parallel, not required if text is None else text, reasoning)
-    schemas = {tool.name: arguments_grammar(tool, options, watch) for tool in callable_tools}
-    return ToolSpec({tool.name: tool for tool in callable_tools}, schemas, frame, options, watch.limits)
+    return ToolSpec({tool.name: tool for tool in callable_tools}, frame, options, watch.limits)

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
-_MOST_SCHEMAS = 4096
-_schemas: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
+_MOST_GRAMMARS = 32
+_MOST_CHECKED = 4096
+_grammars: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
+_checked: OrderedDict[tuple[str, SchemaOptions], tuple[str, ...]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -76,26 +78,36 @@ class ToolSpec(Spec):
     frame : Frame
     options : SchemaOptions
         How the schemas are read.
+
+    ``known`` is a spec with the same options, whose tools are checked already.
     """
 
-    __slots__ = ("frame", "options", "schemas", "tools")
+    __slots__ = ("_dropped", "frame", "options", "tools")
 
     tools: dict[str, Tool]
-    schemas: dict[str, SchemaGrammar]
     frame: Frame
     options: SchemaOptions
+    _dropped: dict[str, tuple[str, ...]]
 
     def __init__(
         self,
         tools: dict[str, Tool],
-        schemas: dict[str, SchemaGrammar],
         frame: Frame,
         options: SchemaOptions,
         limits: Limits,
+        known: ToolSpec | None = None,
     ) -> None:
+        watch = Watch(limits)
+        before = {} if known is None else known.tools
+        dropped = {
+            name: known._dropped[name]
+            if known is not None and before.get(name) is tool
+            else not_enforced(tool, options, watch)
+            for name, tool in tools.items()
+        }
         put = object.__setattr__
+        put(self, "_dropped", dropped)
         put(self, "tools", tools)
-        put(self, "schemas", schemas)
         put(self, "frame", frame)
         put(self, "options", options)
         first = [name for name, _ in zip(tools, range(4), strict=False)]
@@ -105,9 +117,9 @@ class ToolSpec(Spec):
             (tuple(tools.values()), frame, options),
             None,
             parse=self._read_answer,
-            ignored=tuple(f"{name}: {p}" for name, schema in schemas.items() for p in schema.ignored),
+            ignored=tuple(f"{name}: {place}" for name, places in dropped.items() for place in places),
             shown=shortened(f"[{names}]"),
-            watch=Watch(limits),
+            watch=watch,
         )
 
     def _read_answer(self, answer: str) -> ToolOutput:
@@ -134,17 +146,16 @@ class ToolSpec(Spec):
 
     def call(self, name: str) -> Format:
         """Return the calls of one tool."""
-        return self.frame.template.call(name, Embedded(self.schemas[name].grammar))
+        read = arguments_grammar(self.tools[name], self.options, Watch(self.limits))
+        return self.frame.template.call(name, Embedded(read.grammar))
 
     def with_tools(self, *tools: Any) -> ToolSpec:
         """Return the spec with more tools; one that has the name of another takes its place."""
-        watch = Watch(self.limits)
-        both, schemas = self.tools.copy(), self.schemas.copy()
+        both = self.tools.copy()
         for i, given in enumerate(tools):
             tool = read_tool(given, i)
             both[tool.name] = tool
-            schemas[tool.name] = arguments_grammar(tool, self.options, watch)
-        return ToolSpec(both, schemas, self.frame, self.options, self.limits)
+        return ToolSpec(both, self.frame, self.options, self.limits, self)
 
     def without_tools(self, *names: str) -> ToolSpec:
         """Return the spec without some tools.
@@ -154,14 +165,14 @@ class ToolSpec(Spec):
         SpecError
             There is no such tool, or none would be left that must be called.
         """
-        both, schemas = self.tools.copy(), self.schemas.copy()
+        both = self.tools.copy()
         for name in names:
             if name not in both:
                 raise SpecError(f"There is no tool {name!r}.")
-            del both[name], schemas[name]
+            del both[name]
         if self.frame.required and not both:
             raise SpecError("A call is required, and no tool is left.")
-        return ToolSpec(both, schemas, self.frame, self.options, self.limits)
+        return ToolSpec(both, self.frame, self.options, self.limits, self)
 
     def compile_lazily(
         self, vocabulary: Vocabulary, cache: bool | str | Path, limits: Limits
@@ -172,13 +183,30 @@ class ToolSpec(Spec):
         return compile_tools(self, vocabulary, cache, limits)
 
 
-def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
-    """Return the grammar of a tool's arguments; those read last are kept by the text of their schema."""
+def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str, ...]:
+    """Check a tool's schema; return what of it is not enforced. What is known of a schema is kept by its text."""
     key = tool.text, options
     with _lock:
-        found = _schemas.get(key)
+        found = _checked.get(key)
+    if found is None:
+        found = arguments_grammar(tool, options, watch).ignored
+        with _lock:
+            _checked[key] = found
+            while len(_checked) > _MOST_CHECKED:
+                _checked.popitem(last=False)
+    return found
+
+
+def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
+    """Return the grammar of a tool's arguments.
+
+    Only those read last are kept: a set of tools needs few of them, and hundreds take megabytes.
+    """
+    key = tool.text, options
+    with _lock:
+        found = _grammars.get(key)
         if found is not None:
-            _schemas.move_to_end(key)
+            _grammars.move_to_end(key)
             return found
     try:
         found = schema_grammar(tool.schema, options, watch=watch)
@@ -187,7 +215,7 @@ def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> Schem
             error.pointer = f"{tool.name}: {error.pointer or '#'}"
         raise
     with _lock:
-        _schemas[key] = found
-        while len(_schemas) > _MOST_SCHEMAS:
-            _schemas.popitem(last=False)
+        _grammars[key] = found
+        while len(_grammars) > _MOST_GRAMMARS:
+            _grammars.popitem(last=False)
     return found
