@@ -5,9 +5,11 @@ The constructors are in `constrain.spec`.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
+from constrain.pickling import Identity, NotPicklableError
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
 
@@ -63,6 +66,7 @@ class Spec:
         "_network",
         "_options",
         "_parse",
+        "_remake",
         "_shown",
         "_source",
         "ignored",
@@ -83,6 +87,7 @@ class Spec:
     _options: tuple[tuple[str, object], ...]
     _shown: str
     _source: Mapping[str, Any] | None
+    _remake: partial[Spec] | None
     _lock: threading.Lock
     _arena: Arena | None
     _bytes: CompiledSpec | None
@@ -98,6 +103,7 @@ class Spec:
         ignored: tuple[str, ...] = (),
         options: tuple[tuple[str, object], ...] = (),
         source: Mapping[str, Any] | None = None,
+        remake: partial[Any] | None = None,
         shown: str,
         watch: Watch,
     ) -> None:
@@ -112,6 +118,7 @@ class Spec:
         put(self, "_options", options)
         put(self, "_shown", shown)
         put(self, "_source", source)
+        put(self, "_remake", remake)
         put(self, "limits", watch.limits)
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
@@ -124,8 +131,14 @@ class Spec:
     @classmethod
     def from_grammar(cls, grammar: Grammar, *, name: str = "grammar", limits: Limits | None = None) -> Spec:
         """Return the spec of a grammar in the intermediate representation; ``parse`` gives the text."""
-        key = name, id(grammar), Kept(grammar)
-        return cls("grammar", key, grammar, shown=name, watch=Watch(limits or Limits()))
+        return cls._of_identity(Identity.of(grammar), name, limits or Limits())
+
+    @classmethod
+    def _of_identity(cls, identity: Identity, name: str, limits: Limits) -> Spec:
+        grammar = identity.value
+        assert isinstance(grammar, Grammar)
+        remake = partial(cls._of_identity, identity, name, limits)
+        return cls("grammar", (name, identity), grammar, remake=remake, shown=name, watch=Watch(limits))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Spec cannot be changed: {name!r}")
@@ -149,6 +162,17 @@ class Spec:
             return self._shown
         options = "".join(f", {name}={value!r}" for name, value in self._options)
         return f"{self.kind}({self._shown}{options})"
+
+    def __copy__(self) -> Spec:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Spec:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._remake is None:
+            raise NotPicklableError(f"{self!r} cannot be pickled.", hint="Make it where it is needed.")
+        return operator.call, (self._remake,)
 
     @property
     def grammar(self) -> Grammar:
@@ -180,6 +204,7 @@ class Spec:
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
             source={"parts": [self, other]},
+            remake=partial(operator.or_, self, other),
             shown=f"{_operand(self, 'union')} | {_operand(other, 'union')}",
             watch=Watch(self.limits),
         )
@@ -194,6 +219,7 @@ class Spec:
             concatenation(self.grammar, other.grammar, Watch(self.limits)),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
             source={"parts": [self, other]},
+            remake=partial(operator.add, self, other),
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
             watch=Watch(self.limits),
         )
@@ -354,21 +380,6 @@ class Spec:
             return None
         texts: tuple[str, ...] = self._key[0]  # type: ignore[index]
         return [repr(text) for text in texts if text and text.encode().startswith(before)]
-
-
-class Kept:
-    """Keeps an object alive in a key, so that its identity stays its own; all are equal."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kept)
-
-    def __hash__(self) -> int:
-        return 0
 
 
 def _operand(spec: Spec, kind: str) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from constrain import artefact
 from constrain.errors import SpecError, VocabularyError
 from constrain.grammars.limits import Limits, Watch
 from constrain.matcher import Matcher, fill_next_token_bitmasks
+from constrain.pickling import NotPicklableError
 from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.budget import Budget, MinTokens
@@ -128,6 +130,19 @@ class CompiledSpec:
         """
         spec, limits = artefact.load(path, vocabulary.fingerprint)
         return compile(spec, vocabulary, limits=limits)
+
+    def __copy__(self) -> CompiledSpec:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledSpec:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise NotPicklableError(
+            f"{self!r} cannot be pickled: its tables belong to this process.",
+            hint="Send its spec, which can be, and compile it there; or write it with save(path) and read it there "
+            "with CompiledSpec.load(path, vocabulary).",
+        )
 
     @property
     def n_bytes(self) -> int:

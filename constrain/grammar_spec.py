@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -152,6 +153,7 @@ def _gbnf_spec(text: str, start: str | None, limits: Limits) -> Spec:
         gbnf_grammar(text, start, watch=watch),
         options=() if start is None else (("start", start),),
         source={"text": text, "syntax": "gbnf", "start": start},
+        remake=partial(_gbnf_spec, text, start, limits),
         shown=shortened(repr(text.strip())),
         watch=watch,
     )
@@ -211,6 +213,7 @@ def _lark_spec(
             options=arguments.given,
             ignored=tuple(dict.fromkeys(ignored)),
             source=source if has_source else None,
+            remake=partial(_lark_spec, text, arguments, dict(embedded), dict(read.files), limits),
             shown=shortened(repr(text.strip())),
             watch=watch,
         )

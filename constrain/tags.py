@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from constrain.base_spec import Spec, shortened
@@ -55,8 +56,12 @@ def structural_tag(
     LimitExceededError
         It is too large.
     """
-    given = {"whitespace": whitespace, "unsupported": unsupported, "max_whitespace": max_whitespace}
-    options = SchemaOptions(**given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {
+        "whitespace": whitespace,
+        "unsupported": unsupported,
+        "max_whitespace": max_whitespace,
+    }
+    options = SchemaOptions(**given)
     watch = Watch(limits or Limits())
 
     def read_grammar(text: str) -> Grammar:
@@ -73,6 +78,7 @@ def structural_tag(
         tagged_grammar(output, watch=watch),
         options=tuple((name, value) for name, value in given.items() if value != getattr(default, name)),
         source={"tag": text, "options": given},
+        remake=partial(structural_tag, text, **given, limits=watch.limits),
         shown=shortened(text),
         watch=watch,
     )

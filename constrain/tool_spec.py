@@ -7,9 +7,12 @@ that of free text costs, and a tool more or less costs next to nothing.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +27,13 @@ from constrain.grammars.tags.formats import Choice, Embedded, Format, Marks
 from constrain.tokenizer_index.network import Network, build_network
 from constrain.tool_output import ToolOutput, read_output
 from constrain.tool_templates import ToolTemplate
-from constrain.tools import Tool, read_tool
+from constrain.tools import Tool, read_tool, read_tools
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
+_OPTIONS = ("whitespace", "unsupported", "max_whitespace")
 _MOST_GRAMMARS = 32
 _MOST_CHECKED = 4096
 _grammars: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
@@ -118,9 +122,26 @@ class ToolSpec(Spec):
             None,
             parse=self._read_answer,
             ignored=tuple(f"{name}: {place}" for name, places in dropped.items() for place in places),
+            remake=partial(ToolSpec, tools, frame, options, limits),
             shown=shortened(f"[{names}]"),
             watch=watch,
         )
+
+    def source(self) -> dict[str, Any]:
+        """Return what the spec was made from, as JSON data.
+
+        ``{"tools", "template", "frame", "options"}``. Tools made of functions and types are there as their schemas.
+        """
+        frame = asdict(self.frame)
+        del frame["template"]
+        return {
+            "tools": [
+                {"name": name, "parameters": json.loads(tool.text)} for name, tool in self.tools.items()
+            ],
+            "template": self.frame.template.described(),
+            "frame": frame,
+            "options": {name: getattr(self.options, name) for name in _OPTIONS},
+        }
 
     def _read_answer(self, answer: str) -> ToolOutput:
         parsers = {name: tool.parse for name, tool in self.tools.items()}
@@ -183,6 +204,13 @@ class ToolSpec(Spec):
         return compile_tools(self, vocabulary, cache, limits)
 
 
+def tools_from_source(source: Mapping[str, Any], limits: Limits) -> ToolSpec:
+    """Return the spec that had this `ToolSpec.source`."""
+    tools = {tool.name: tool for tool in read_tools(source["tools"])}
+    frame = Frame(ToolTemplate.from_description(source["template"]), **source["frame"])
+    return ToolSpec(tools, frame, SchemaOptions(**source["options"]), limits)
+
+
 def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str, ...]:
     """Check a tool's schema; return what of it is not enforced. What is known of a schema is kept by its text."""
     key = tool.text, options
@@ -209,7 +237,8 @@ def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> Schem
             _grammars.move_to_end(key)
             return found
     try:
-        found = schema_grammar(tool.schema, options, watch=watch)
+        # Users' dicts may have been changed since they were read.
+        found = schema_grammar(json.loads(tool.text), options, watch=watch)
     except SpecError as error:
         if error.pointer is None or error.pointer.startswith("#"):
             error.pointer = f"{tool.name}: {error.pointer or '#'}"
