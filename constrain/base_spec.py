@@ -11,17 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.errors import LimitExceededError, SpecError
 from constrain.explanation import Explanation, explain_failure, place_explanation, with_word
 from constrain.grammars.combine import concatenation, union
-from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
+from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
 from constrain.pickling import Identity, NotPicklableError
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
+from constrain.tokenizer_index.special_tokens import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _SHOWN = 60
+Output: TypeAlias = tuple[str | SpecialToken, ...]
+"""A whole output: texts, and between them the special tokens that its spec names."""
 
 
 class Spec:
@@ -186,6 +189,11 @@ class Spec:
         assert self._network is not None
         return self._network
 
+    @property
+    def special_tokens(self) -> tuple[str | int, ...]:
+        """The special tokens that the spec names, by name or id."""
+        return self.network.special_tokens
+
     # -------------------------------------------------------------------------------- operators
 
     def __or__(self, other: Spec) -> Spec:
@@ -311,6 +319,28 @@ class Spec:
             The text is not a member, as far as reading its value tells.
         """
         return self._parse(text)
+
+    def parse_output(self, output: Output) -> Any:
+        """Return the value of an output whose special tokens are told from text; else like `parse`.
+
+        Parameters
+        ----------
+        output : tuple of str and SpecialToken
+            As `CompiledSpec.output` makes it of token ids. In text, the name of a special token is text.
+        """
+        if self.kind == "union":
+            first, second = self._key  # type: ignore[misc]
+            found: Spec = first if first.takes(output) else second
+            return found.parse_output(output)
+        return self.parse("".join(part if isinstance(part, str) else str(part.name) for part in output))
+
+    def takes(self, output: Output) -> bool:
+        """Is a whole output, with its special tokens, a member?"""
+        parts = [spelling(part.name) if isinstance(part, SpecialToken) else encoded(part) for part in output]
+        if None in parts:
+            return False
+        arena, state, _ = self._read(b"".join(part for part in parts if part is not None))
+        return state >= 0 and arena.is_accepting(state)
 
     def source(self) -> dict[str, Any] | None:
         """Return what the spec was made from, as arguments of its constructor; ``None`` if that is no text.

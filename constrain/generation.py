@@ -310,15 +310,15 @@ def _stream(
 
 
 def _value(row: Row, compiled: CompiledSpec) -> Any:
-    text = compiled.with_names(bytes(row.text), row.token_ids).decode("utf-8", errors="surrogateescape")
+    output = compiled.output(bytes(row.text), row.token_ids, row.n_prefix)
     try:
-        return compiled.spec.parse(text)
+        return compiled.spec.parse_output(output)
     except ValueError as error:
         # A member of the language, so only code of the type itself can object.
         raise SpecError(
             f"The output of row {row.index} fits {compiled.spec!r}, but its type's own validation refuses "
             f"it: {error}",
-            source=text,
+            source=row.text.decode("utf-8", errors="surrogateescape"),
             hint="State the rule in the type (pydantic.Field, Literal), so that it is enforced while decoding.",
         ) from error
 

@@ -16,15 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constrain.base_spec import Spec, shortened
+from constrain.base_spec import Output, Spec, shortened
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
-from constrain.grammars.tags.formats import Choice, Embedded, Format, Marks
+from constrain.grammars.tags.formats import Choice, Constant, Embedded, Format, Marks
 from constrain.tokenizer_index.network import Network, build_network
+from constrain.tokenizer_index.special_tokens import named_in
 from constrain.tool_output import ToolOutput, read_output
 from constrain.tool_templates import ToolTemplate
 from constrain.tools import Tool, read_tool, read_tools
@@ -144,8 +145,16 @@ class ToolSpec(Spec):
         }
 
     def _read_answer(self, answer: str) -> ToolOutput:
+        return self._taken_apart((answer,), is_by_name=True)
+
+    def parse_output(self, output: Output) -> ToolOutput:
+        """Return what an answer says, whose special tokens are told from text."""
+        return self._taken_apart(output, is_by_name=False)
+
+    def _taken_apart(self, output: Output, *, is_by_name: bool) -> ToolOutput:
         parsers = {name: tool.parse for name, tool in self.tools.items()}
-        return read_output(answer, self.frame.template, parsers, self.frame.reasoning)
+        frame = self.frame
+        return read_output(output, frame.template, parsers, frame.reasoning, is_by_name=is_by_name)
 
     @property
     def grammar(self) -> Grammar:
@@ -164,6 +173,12 @@ class ToolSpec(Spec):
             object.__setattr__(self, "_network", build_network(self.grammar, Watch(self.limits)))
         assert self._network is not None
         return self._network
+
+    @property
+    def special_tokens(self) -> tuple[str | int, ...]:
+        """The special tokens that the spec names: schemas name none."""
+        named = self.frame.template.call("name", Constant(("",))) if self.tools else None
+        return named_in(t.pattern for t in self.frame.grammar(named, Watch(self.limits)).terminals)
 
     def call(self, name: str) -> Format:
         """Return the calls of one tool."""

@@ -70,6 +70,13 @@ class ToolTemplate:
     next_section: Marks = ()
     is_json_name: bool = True
 
+    @property
+    def announcement(self) -> Marks:
+        """With what calls announce themselves in an answer."""
+        if self.text == "section":
+            return self.begin
+        return (self.open or self.begin)[:1] if self.trigger is None else (self.trigger,)
+
     def described(self) -> dict[str, Any]:
         """Return the template as JSON data, for `from_description`."""
         return {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}

@@ -90,6 +90,12 @@ class Row:
     """False where a weighted method was cut short: the output is no member then."""
     stats: Stats = field(default_factory=Stats)
     allowed: IdArray = field(default_factory=lambda: np.empty(0, np.intp))
+    n_prefix: int = -1
+    """Bytes of ``text`` that the generated tokens come after."""
+
+    def __post_init__(self) -> None:
+        if self.n_prefix < 0:
+            self.n_prefix = len(self.text)
 
     @property
     def remaining(self) -> int:
