@@ -253,6 +253,7 @@ from constrain.tokenizer_index.layout import (
     S_SPLIT_SIZE,
     S_STAMP,
     S_START_NULLABLE,
+    S_STARTS,
     S_STUCK,
     S_TAB,
     S_TERMINALS,
@@ -3268,7 +3269,8 @@ def _advance_token(h, d, token):
 
 @_kernel
 def _start(h):
-    """Return the first matcher state."""
+    """Return the first matcher state: one configuration for each alternative that is read apart."""
+    n_starts = _header(h, S_STARTS)
     flags = 0
     if _header(h, S_LEADING) == 0:
         flags |= _header(h, S_IGNORED_MOST) << P_IGNORED
@@ -3276,10 +3278,10 @@ def _start(h):
         flags |= P_ACCEPTING
     r = _room(h, BUF_KERNEL, 2)
     if r == 0:
-        r = _room(h, BUF_CONFIG, 2)
+        r = _room(h, BUF_CONFIG, n_starts + 1)
     if r < 0:
         return r
-    # Dotted state 0 starts the augmented rule; origin -1 is stored as 0. Where the only text is the empty
+    # Dotted states from 0 on start the augmented rule; origin -1 is stored as 0. Where the only text is the empty
     # one nothing follows it, and no blank may either.
     _put64(_view(h, BUF_KERNEL), 0, 0)
     term_off = _view(h, TERM_OFF)
@@ -3296,15 +3298,16 @@ def _start(h):
                 _set_header(h, S_AFTER_NEWLINE + i, r)
         if r < 0:
             return r
-    _put64(_view(h, BUF_KERNEL), 0, 0)
-    p = _parser_intern(h, n, flags, -1, 0)
-    if p < 0:
-        return p
-    l = _start_lexer(h, p)
-    if l < 0:
-        return l
-    _put64(_view(h, BUF_CONFIG), 0, (p << 32) | l)
-    return _configuration_intern(h, 1)
+    for i in range(n_starts):
+        _put64(_view(h, BUF_KERNEL), 0, i << 32)
+        p = _parser_intern(h, n, flags, -1, 0)
+        if p < 0:
+            return p
+        l = _start_lexer(h, p)
+        if l < 0:
+            return l
+        _put64(_view(h, BUF_CONFIG), i, (p << 32) | l)
+    return _configuration_intern(h, n_starts)
 
 
 @_kernel

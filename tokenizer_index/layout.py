@@ -183,6 +183,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_IGNORED_MOST,  # ignored lexemes in a row
     S_IGNORED_STEP,  # what one counts: 0 where there is no limit
     S_START_NULLABLE,
+    S_STARTS,  # dotted states that start the text: alternatives that are read apart
     S_GROW_TABLE,
     S_GROW_NEED,
     S_LIMIT,
@@ -224,7 +225,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_AFTER_DEDENT,
     S_BLOCKED,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 55)
+) = range(SCALARS, SCALARS + 56)
 MAX_FAR = 64
 HEADER_SIZE = S_FAR + MAX_FAR
 

@@ -385,6 +385,16 @@ class LexemeWalk:
         """May ``u`` be read beside ``t``?"""
         return u in self.beside[t]
 
+    def may_end_beside(self, t: int, u: int) -> bool:
+        """May a lexeme of ``t`` end where one of ``u`` began with it and ends or goes on?"""
+        try:
+            return any(
+                t in self._ending(state) and any(x == u for x, _ in state)
+                for state, _ in self._states(t, (t, u))
+            )
+        except TooManyStatesError:
+            return True
+
     def _walk_carries(self, t: int, u: int) -> bool:
         if not self._is_plain(u) or u not in self.beside[t]:
             return False

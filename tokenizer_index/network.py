@@ -110,6 +110,8 @@ class Network:
         Ignored lexemes in a row; None: any number.
     start_nullable : bool
         The empty text is in the language.
+    n_starts : int
+        So many dotted states, from 0, are first ones of the augmented start: alternatives that are read apart.
     terminal_names, terminal_pointers : tuple of str
     rule_names : tuple of str
     is_lexing_proven : bool
@@ -167,6 +169,7 @@ class Network:
     unsound: tuple[int, int] | None
     blocked_row: Int32
     blocked: Int32
+    n_starts: int
     lines: LineTables | None = None
     special_tokens: tuple[str | int, ...] = ()
 
@@ -405,6 +408,7 @@ def _assemble(
         unsound=found.problem,
         blocked_row=table.next(),
         blocked=table.next(),
+        n_starts=rules.n_starts,
         special_tokens=_special_tokens(grammar.terminals, lexemes),
     )
 

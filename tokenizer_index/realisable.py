@@ -129,8 +129,9 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
-        self._follow, begin = following_terminals(rules, len(walk.first), lines.marks, watch)
-        expected = {begin | self._ignored_bits(), *(self._expected_after(t) for t in self._symbols)}
+        self._follow, begins = following_terminals(rules, len(walk.first), lines.marks, watch)
+        ignored_bits = self._ignored_bits()
+        expected = {*(begin | ignored_bits for begin in begins), *(self._expected_after(t) for t in self._symbols)}
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
         if lines.inner_newline >= 0:
             # Where a line break is ignored none is expected.
@@ -227,13 +228,14 @@ class _Analysis:
     def _blocked(self, b: int, refused: int) -> int:
         """Return the terminals that can never follow the ignored terminal ``b``; 0 where blocking loses texts.
 
-        None is lost if nothing is read beside ``b`` where it is blocked.
+        None is lost, and none won, if ``b`` keeps nothing from ending that is read beside it where it is blocked.
         """
         if b in self._symbols:
             return 0
         if any(self._may_ever_follow(b, u, self._outside) for u in _members(refused)):
             return 0
-        if any(x in self._ignored.terminals or refused >> x & 1 for x in self._walk.beside[b]):
+        near = [x for x in self._walk.beside[b] if x in self._ignored.terminals or refused >> x & 1]
+        if any(self._walk.may_end_beside(x, b) for x in near):
             return 0
         return refused
 
@@ -389,8 +391,7 @@ class _Places:
         if not self._ignored.trailing:
             for k in self._ignored_kind.values():
                 every &= ~(1 << k)
-        start = rules.rule_start[0]
-        if not rules.start_nullable and not ends[start] & every:
+        if not rules.start_nullable and not all(ends[start] & every for start in range(rules.n_starts)):
             return self._first_problem()
         dots: list[list[int]] = [[] for _ in rules.rule_start]
         for d, rule in enumerate(rules.rule_of):
@@ -423,8 +424,9 @@ class _Places:
             if not ends[kind * n + rules.terminal_target[e]] & wanted:
                 yield t, kind
         # What a rule begins with need not go on; who calls it must.
-        is_start = d == rules.rule_start[rules.rule_of[d]]
-        if is_start and not (d == rules.rule_start[0] and self._ignored.leading):
+        is_first = d < rules.n_starts
+        is_start = is_first or d == rules.rule_start[rules.rule_of[d]]
+        if is_start and not (is_first and self._ignored.leading):
             return
         if self._goes_on(d, after_rule):
             for b, k in self._ignored_kind.items():
