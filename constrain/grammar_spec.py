@@ -192,7 +192,7 @@ def _lark_spec(
     layout = None if arguments.indentation is None else Layout(*arguments.indentation)
     paths = tuple(map(Path, arguments.import_paths))
     options = LarkOptions(paths, arguments.lexing, arguments.max_ignored, layout)
-    grammars = {name: spec.grammar for name, spec in embedded.items()}
+    grammars = {name: spec.grammar_alone(f"embed[{name!r}]") for name, spec in embedded.items()}
     read = read_lark(text, arguments.start, watch=watch, options=options, given=grammars, files=files)
     ignored = (*read.ignored, *(place for spec in embedded.values() for place in spec.ignored))
     has_source = all(spec.source() is not None for spec in embedded.values())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.base_spec import Spec, shortened
+from constrain.checks import FunctionCheck
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.build import schema_grammar
@@ -144,7 +145,7 @@ class ToolSpec(Spec):
             tool = read_tool(given, i)
             both[tool.name] = tool
             schemas[tool.name] = arguments_grammar(tool, self.options, watch)
-        return ToolSpec(both, schemas, self.frame, self.options, self.limits)
+        return self._of(both, schemas)
 
     def without_tools(self, *names: str) -> ToolSpec:
         """Return the spec without some tools.
@@ -161,7 +162,15 @@ class ToolSpec(Spec):
             del both[name], schemas[name]
         if self.frame.required and not both:
             raise SpecError("A call is required, and no tool is left.")
-        return ToolSpec(both, schemas, self.frame, self.options, self.limits)
+        return self._of(both, schemas)
+
+    def _of(self, tools: dict[str, Tool], schemas: dict[str, SchemaGrammar]) -> ToolSpec:
+        """Return the spec of other tools that is like this one."""
+        spec = ToolSpec(tools, schemas, self.frame, self.options, self.limits)
+        for check in self.checks:
+            assert isinstance(check, FunctionCheck)
+            spec = spec.where(check.function, when=check.when)
+        return spec
 
     def compile_lazily(
         self, vocabulary: Vocabulary, cache: bool | str | Path, limits: Limits
