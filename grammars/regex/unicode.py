@@ -164,9 +164,10 @@ def _category_texts() -> tuple[tuple[int, str], ...]:
 
 # What `str` knows of a category, to be found without a look at each character's: a pattern that finds its members
 # and some others, and the method of a text that has members only.
-_QUICK = {
+_QUICK: dict[str, tuple[str, Callable[[str], bool]]] = {
     "l": (r"[^\W\d_]", str.isalpha),
     "nd": (r"\d", str.isdecimal),
+    "zs": (r"\s", lambda text: all(unicodedata.category(c) == "Zs" for c in text)),
 }
 
 
@@ -295,8 +296,7 @@ _CASED_PARTS = ((0x41, 0x3400), (0xA000, 0xAC00), (0xF900, 0x17000), (0x18D00, 0
 
 def _lower(code: int) -> int:
     """Return the simple lower-case mapping."""
-    text = chr(code).lower()
-    return ord(text) if len(text) == 1 else ord(text[0])
+    return ord(chr(code).lower()[0])
 
 
 def _cased() -> Iterator[tuple[int, str]]:
@@ -326,6 +326,10 @@ def _case_variants() -> dict[int, tuple[tuple[int, int], ...]]:
     members: dict[int, list[int]] = {}
     for codes in uppers.values():
         lowers = sorted({_lower(code) for code in codes})
+        if len(lowers) == 1 and lowers[0] not in representative:  # as nearly always
+            representative[lowers[0]] = lowers[0]
+            members[lowers[0]] = lowers
+            continue
         roots = sorted({representative.get(code, code) for code in lowers})
         for root in roots[1:]:
             for code in members.pop(root, [root]):
