@@ -5,11 +5,11 @@ Sets of bytes are the bits of integers. `lexeme_product` says what loose means.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import TypeVar
-
-import numpy as np
 
 from constrain.tokenizer_index.fragment import (
     AGAIN,
@@ -32,32 +32,33 @@ class Exact:
 
     def __init__(self, fragment: Fragment) -> None:
         self.start = frozenset({0})
-        self._positions, self._edges = _tables(fragment)
+        self._table = _table(fragment)
 
     def accepts(self, values: frozenset[int]) -> bool:
         """May the literal end here?"""
+        table = self._table
         for value in values:
-            row = self._positions[value & _POSITION]
-            if row[1] and (not row[2] or value >> 32 >= row[3]):
+            x = value & _POSITION
+            if table.accept[x] and (not table.is_hub[x] or value >> 32 >= table.least[x]):
                 return True
         return False
 
     def can_end(self, values: frozenset[int]) -> bool:
         """Does some way lead on to the literal's end? Counts never bar the way, walls do."""
-        return any(self._positions[value & _POSITION][5] >= 0 for value in values)
+        return any(self._table.distance[value & _POSITION] >= 0 for value in values)
 
     def steps(self, values: frozenset[int]) -> Iterator[tuple[int, int]]:
         """Yield (bytes, value after) of every edge."""
+        table = self._table
         for value in values:
-            count = value >> 32
-            least, most = self._positions[value & _POSITION][3:5]
-            for low, high, target, guard, action in self._edges[value & _POSITION]:
+            count, x = value >> 32, value & _POSITION
+            least, most = table.least[x], table.most[x]
+            for low, high, target, guard, action in table.row(x):
                 if (guard == AGAIN and 0 <= most <= count) or (guard == LEAVE and count < least):
                     continue
                 after = count if action == KEEP else action
                 if action == INC:
-                    least_there, most_there = self._positions[target][3:5]
-                    after = count + 1 if most_there >= 0 else min(count + 1, least_there)
+                    after = count + 1 if table.most[target] >= 0 else min(count + 1, table.least[target])
                 yield (2 << high) - (1 << low), after << 32 | target
 
 
@@ -68,48 +69,53 @@ class Loose:
     """
 
     def __init__(self, lexeme: Lexeme) -> None:
-        self._edges: list[list[tuple[int, int]]] = []
-        self._accept: list[bool] = []
-        # The literals that count, (negative, first position behind it).
-        self._literals: list[tuple[bool, int]] = []
-        starts = []
+        # The literals that count, (negative, first position, first position behind it).
+        self._literals: list[tuple[bool, int, int]] = []
+        self._tables: list[tuple[int, _Table]] = []
+        n = 0
         for negative, fragment in lexeme.literals:
-            positions, edges = _tables(fragment)
-            if negative and any(row[2] for row in positions):
-                continue
-            base = len(self._accept)
-            starts.append(base)
-            self._accept += [row[1] != 0 for row in positions]
-            for row in edges:
-                spans: dict[int, int] = {}
-                for low, high, target, *_ in row:
-                    spans[target] = spans.get(target, 0) | (2 << high) - (1 << low)
-                self._edges.append([(span, base + target) for target, span in spans.items()])
-            self._literals.append((negative, len(self._accept)))
-        self._sets = [frozenset(starts)]
+            table = _table(fragment)
+            if not (negative and any(table.is_hub)):
+                self._tables.append((n, table))
+                self._literals.append((negative, n, n + fragment.n_positions))
+                n += fragment.n_positions
+        self._sets = [frozenset(base for base, _ in self._tables)]
         self._numbers = {self._sets[0]: 0}
+        self._edges: dict[int, list[tuple[int, int]]] = {}
         self._moves: dict[int, list[tuple[int, int]]] = {}
+
+    def _row(self, position: int) -> list[tuple[int, int]]:
+        """Return (bytes, position after any of them) of each position that is reached."""
+        if position not in self._edges:
+            base, table = next(pair for pair in reversed(self._tables) if pair[0] <= position)
+            spans: dict[int, int] = {}
+            for low, high, target, _, _ in table.row(position - base):
+                spans[target] = spans.get(target, 0) | (2 << high) - (1 << low)
+            self._edges[position] = [(span, base + target) for target, span in spans.items()]
+        return self._edges[position]
+
+    def _accepts(self, position: int) -> bool:
+        base, table = next(pair for pair in reversed(self._tables) if pair[0] <= position)
+        return table.accept[position - base] != 0
 
     def _all(self, positions: Iterable[int], *, alive: bool) -> bool:
         """Are all positive literals among ``positions``, and, unless only ``alive`` is asked for, no negative ones?"""
-        first = 0
-        for negative, behind in self._literals:
+        for negative, first, behind in self._literals:
             is_there = any(first <= x < behind for x in positions)
             if is_there == negative and not (negative and alive):
                 return False
-            first = behind
         return True
 
     def accepts(self, state: int) -> bool:
         """May the terminal end here?"""
-        return self._all([x for x in self._sets[state] if self._accept[x]], alive=False)
+        return self._all([x for x in self._sets[state] if self._accepts(x)], alive=False)
 
     def moves(self, state: int) -> list[tuple[int, int]]:
         """Return (bytes, state after any of them); the sets of bytes are disjoint."""
         if state not in self._moves:
             self._moves[state] = [
                 (span, self._number(reached))
-                for reached, span in byte_cells([self._edges[x] for x in self._sets[state]]).items()
+                for reached, span in byte_cells([self._row(x) for x in self._sets[state]]).items()
                 if self._all(reached, alive=True)
             ]
         return self._moves[state]
@@ -154,18 +160,27 @@ def _refined(cells: dict[frozenset[_T], int], span: int, value: _T) -> dict[froz
     return split
 
 
-@lru_cache(maxsize=256)
-def _tables(fragment: Fragment) -> tuple[list[list[int]], list[list[list[int]]]]:
-    """Return the rows of positions, and the edges of each position."""
-    positions = np.frombuffer(fragment.positions, np.int32).reshape(-1, N_POSITION_COLUMNS).tolist()
-    flat = np.frombuffer(fragment.edges, np.int32).reshape(-1, N_EDGE_COLUMNS).tolist()
-    edges, at = [], 0
-    for row in positions:
-        edges.append(flat[at : at + row[0]])
-        at += row[0]
-    return positions, edges
+class _Table:
+    """A fragment's arrays by position; edges are looked up as they are needed."""
+
+    def __init__(self, fragment: Fragment) -> None:
+        columns = array("i", fragment.positions)
+        self.accept, self.is_hub, self.least, self.most, self.distance = (
+            columns[k::N_POSITION_COLUMNS] for k in range(1, N_POSITION_COLUMNS)
+        )
+        self._offsets = [0, *accumulate(columns[0::N_POSITION_COLUMNS])]
+        self._edges = array("i", fragment.edges)
+
+    def row(self, position: int) -> Iterator[tuple[int, ...]]:
+        """Yield (low, high, target, guard, action) of each edge of a position."""
+        first, end = self._offsets[position : position + 2]
+        values = iter(self._edges[N_EDGE_COLUMNS * first : N_EDGE_COLUMNS * end])
+        return zip(*[values] * N_EDGE_COLUMNS, strict=True)
+
+
+_table = lru_cache(maxsize=256)(_Table)
 
 
 def has_counts(lexeme: Lexeme) -> bool:
     """Does the terminal have counted repeats?"""
-    return any(row[2] for _, fragment in lexeme.literals for row in _tables(fragment)[0])
+    return any(any(_table(fragment).is_hub) for _, fragment in lexeme.literals)

@@ -11,7 +11,7 @@ must really exist of exact ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
@@ -21,6 +21,8 @@ from constrain.tokenizer_index.layout import ENDS, ENDS_ABOVE, ENDS_GREEDY, HAS_
 from constrain.tokenizer_index.lexeme import Lexeme
 from constrain.tokenizer_index.lexeme_automata import Exact, Loose, byte_cells, has_counts
 from constrain.tokenizer_index.lexeme_product import MOST_STATES, Product, States, TooManyStatesError
+
+ALL_BYTES = (1 << 256) - 1
 
 # Terminals read side by side, each with the number of a set of its positions.
 _Company: TypeAlias = frozenset[tuple[int, int]]
@@ -60,7 +62,7 @@ class LexemeWalk:
         self._carries: dict[tuple[int, int], bool] = {}
 
     def _bytes(self, t: int, which: str) -> int:
-        found = (1 << 256) - 1
+        found = ALL_BYTES
         lexeme = self._lexemes[t]
         for negative, fragment in () if lexeme is None else lexeme.literals:
             if not negative:
@@ -248,14 +250,16 @@ class LexemeWalk:
                 self._begins[t, above] = self.first[t]
             else:
                 others = [x for x in self.beside[t] if above >> x & 1]
-                self._begins[t, above] = self._search_begins(lexeme, others)
+                self._begins[t, above] = self._search_begins(t, others)
         return self._begins[t, above]
 
     def may_end_with(self, t: int) -> list[int]:
         """Return the terminals, ``t`` among them, as which a lexeme that is read as ``t`` may be read, too."""
         return [t, *(x for x in self.beside[t] if self._priority[x] == self._priority[t])]
 
-    def _search_begins(self, lexeme: Lexeme, above: Iterable[int]) -> int:
+    def _search_begins(self, t: int, above: Collection[int]) -> int:
+        lexeme = self._lexemes[t]
+        assert lexeme is not None
         literals = [(negative, Exact(fragment)) for negative, fragment in lexeme.literals]
 
         def is_alive(state: _Exactly) -> bool:
@@ -281,13 +285,20 @@ class LexemeWalk:
                 )
             )
 
-        def moves(state: _Exactly) -> list[tuple[int, _Exactly]]:
+        def moves(state: _Exactly, among: int = ALL_BYTES) -> list[tuple[int, _Exactly]]:
             values, company = state
             cells = byte_cells(
                 chain(
-                    ([(span, (x, after)) for span, after in self._loose(x).moves(at)] for x, at in company),
                     (
-                        [(span, (~k, value)) for span, value in part.steps(values[k])]
+                        [
+                            (span & among, (x, after))
+                            for span, after in self._loose(x).moves(at)
+                            if span & among
+                        ]
+                        for x, at in company
+                    ),
+                    (
+                        [(span & among, (~k, value)) for span, value in part.steps(values[k]) if span & among]
                         for k, (_, part) in enumerate(literals)
                     ),
                 )
@@ -305,10 +316,19 @@ class LexemeWalk:
             ]
 
         left, found = MOST_STATES, 0
+        first = self.first[t]
+        if has_one:
+            # Bytes with which nothing else begins.
+            found = first
+            for x in above:
+                found &= ~self.first[x]
+            for negative, fragment in lexeme.literals:
+                if negative:
+                    found &= ~fragment.first
         vain: set[_Exactly] = set()
         start = tuple(part.start for _, part in literals), frozenset((x, 0) for x in above)
-        for span, first in moves(start):
-            seen, todo, is_found = {first}, deque([first]), is_sure(first)
+        for span, begun in moves(start, first & ~found):
+            seen, todo, is_found = {begun}, deque([begun]), is_sure(begun)
             while todo and left and not is_found:
                 state = todo.popleft()
                 left -= 1
