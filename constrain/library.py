@@ -33,10 +33,46 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 STANDARD_TYPEDEF_NAMES = frozenset(
-    "size_t ptrdiff_t wchar_t wint_t wctype_t wctrans_t mbstate_t char16_t char32_t max_align_t va_list FILE fpos_t "
-    "clock_t time_t div_t ldiv_t lldiv_t imaxdiv_t fenv_t fexcept_t float_t double_t jmp_buf sig_atomic_t bool "
-    "intmax_t uintmax_t intptr_t uintptr_t ssize_t off_t".split()
-) | {f"{sign}int{kind}{bits}_t" for sign in ("", "u") for kind in ("", "_least", "_fast") for bits in (8, 16, 32, 64)}
+    [
+        "size_t",
+        "ptrdiff_t",
+        "wchar_t",
+        "wint_t",
+        "wctype_t",
+        "wctrans_t",
+        "mbstate_t",
+        "char16_t",
+        "char32_t",
+        "max_align_t",
+        "va_list",
+        "FILE",
+        "fpos_t",
+        "clock_t",
+        "time_t",
+        "div_t",
+        "ldiv_t",
+        "lldiv_t",
+        "imaxdiv_t",
+        "fenv_t",
+        "fexcept_t",
+        "float_t",
+        "double_t",
+        "jmp_buf",
+        "sig_atomic_t",
+        "bool",
+        "intmax_t",
+        "uintmax_t",
+        "intptr_t",
+        "uintptr_t",
+        "ssize_t",
+        "off_t",
+    ]
+) | {
+    f"{sign}int{kind}{bits}_t"
+    for sign in ("", "u")
+    for kind in ("", "_least", "_fast")
+    for bits in (8, 16, 32, 64)
+}
 """Names of types in the headers of C's standard library (and ``bool``), with POSIX's ``ssize_t`` and ``off_t``."""
 
 _C_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")

@@ -131,7 +131,10 @@ class _Analysis:
                     self._all_inside |= 1 << t
         self._follow, begins = following_terminals(rules, len(walk.first), lines.marks, watch)
         ignored_bits = self._ignored_bits()
-        expected = {*(begin | ignored_bits for begin in begins), *(self._expected_after(t) for t in self._symbols)}
+        expected = {
+            *(begin | ignored_bits for begin in begins),
+            *(self._expected_after(t) for t in self._symbols),
+        }
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
         if lines.inner_newline >= 0:
             # Where a line break is ignored none is expected.

@@ -102,7 +102,12 @@ def test_json_conformance(shared: Path) -> None:
 def test_typedef_names() -> None:
     """Where typedef names are given, other names are none, and these name nothing else in expressions."""
     given, free = constrain.grammar_library("c", typedef_names=["T"]), library("c")
-    for text in ("T x;", "size_t n = (T)1;", "typedef int T;", "void f(void) { T *x; a * b; s.T = 1; goto T; T: ; }"):
+    for text in (
+        "T x;",
+        "size_t n = (T)1;",
+        "typedef int T;",
+        "void f(void) { T *x; a * b; s.T = 1; goto T; T: ; }",
+    ):
         assert given.matches(text) and free.matches(text), text
     for text in ("U x;", "Tx y;", "int x = T;", "int x = (U){1};", "staticint x;", "int x = sizeof(T) y;"):
         assert not given.matches(text), text
