@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -154,6 +155,7 @@ def _gbnf_spec(text: str, start: str | None, limits: Limits) -> Spec:
         gbnf_grammar(text, start, watch=watch),
         options=() if start is None else (("start", start),),
         source={"text": text, "syntax": "gbnf", "start": start},
+        remake=partial(_gbnf_spec, text, start, limits),
         shown=shortened(repr(text.strip())),
         watch=watch,
     )
@@ -194,7 +196,7 @@ def _lark_spec(
     layout = None if arguments.indentation is None else Layout(*arguments.indentation)
     paths = tuple(map(Path, arguments.import_paths))
     options = LarkOptions(paths, arguments.lexing, arguments.max_ignored, layout)
-    grammars = {name: spec.grammar for name, spec in embedded.items()}
+    grammars = {name: spec.grammar_alone(f"embed[{name!r}]") for name, spec in embedded.items()}
     read = read_lark(text, arguments.start, watch=watch, options=options, given=grammars, files=files)
     ignored = (*read.ignored, *(place for spec in embedded.values() for place in spec.ignored))
     has_source = all(spec.source() is not None for spec in embedded.values())
@@ -213,6 +215,7 @@ def _lark_spec(
             options=arguments.given,
             ignored=tuple(dict.fromkeys(ignored)),
             source=source if has_source else None,
+            remake=partial(_lark_spec, text, arguments, dict(embedded), dict(read.files), limits),
             shown=shortened(repr(text.strip())),
             watch=watch,
         )

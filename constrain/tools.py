@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from constrain.errors import SpecError
+from constrain.pickling import Held
 
 _NAME = re.compile(r"[^\s\"'<>{}\[\]\\\x00-\x1f\x7f\ud800-\udfff]{1,256}")
 _PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
@@ -29,16 +30,24 @@ class Tool:
         The schema as JSON text, which identifies it.
     parse : callable
         From the JSON text of the arguments to their values by name.
+    origin : object
+        What the tool was read from, where ``parse`` depends on it: a function, a type, or a dict with a type.
     """
 
     name: str
     schema: dict[str, Any] = field(compare=False)
     text: str
-    parse: Callable[[str], Any]
+    parse: Callable[[str], Any] = field(compare=False)
+    origin: Any = None
 
     def __hash__(self) -> int:
         # Sets of hundreds of tools are hashed as a whole whenever one comes or goes.
         return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.origin is None:
+            return read_tool, ({"name": self.name, "parameters": json.loads(self.text)},)
+        return read_tool, (Held(self.origin, f"The tool {self.name!r}"),)
 
 
 def read_tools(tools: Iterable[Any]) -> tuple[Tool, ...]:
@@ -71,7 +80,7 @@ def read_tool(given: Any, index: int = 0) -> Tool:
         from constrain.grammars.types import type_schema
 
         found = type_schema(given)
-        return _tool(given.__name__, found.schema, found.parse, place)
+        return _tool(given.__name__, found.schema, found.parse, place, given)
     if callable(given):
         return _from_function(given, place)
     raise SpecError(
@@ -92,7 +101,8 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
         from constrain.grammars.types import type_schema
 
         found = type_schema(schema)
-        return _tool(inner["name"], found.schema, found.parse, place)
+        origin = {"name": inner["name"], "parameters": schema}
+        return _tool(inner["name"], found.schema, found.parse, place, origin)
     if not isinstance(schema, Mapping):
         raise SpecError(
             f"{inner['name']!r} has parameters that are no schema: {schema!r:.40}.", pointer=place
@@ -133,10 +143,12 @@ def _from_function(given: Callable[..., Any], place: str) -> Tool:
             if field in given_names
         }
 
-    return _tool(name, found.schema, parse, place)
+    return _tool(name, found.schema, parse, place, given)
 
 
-def _tool(name: str, schema: dict[str, Any], parse: Callable[[str], Any], place: str) -> Tool:
+def _tool(
+    name: str, schema: dict[str, Any], parse: Callable[[str], Any], place: str, origin: Any = None
+) -> Tool:
     if not _NAME.fullmatch(name):
         raise SpecError(
             f"{name!r:.60} is no name of a tool.", pointer=place, hint="Use letters, digits, _ and -."
@@ -150,7 +162,7 @@ def _tool(name: str, schema: dict[str, Any], parse: Callable[[str], Any], place:
         text = json.dumps(schema, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"The schema of {name!r} is not JSON: {error}.", pointer=place) from error
-    return Tool(name, schema, text, parse)
+    return Tool(name, schema, text, parse, origin)
 
 
 def chosen(tools: tuple[Tool, ...], tool_choice: Any) -> tuple[tuple[Tool, ...], bool]:

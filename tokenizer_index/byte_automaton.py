@@ -11,7 +11,7 @@ what that costs is computed before anything is built.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from constrain.grammars.errors import LimitExceededError, SpecError
 from constrain.grammars.ir import (
@@ -37,12 +37,10 @@ from constrain.tokenizer_index.fragment import (
     literal_fragment,
 )
 from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
+from constrain.tokenizer_index.recent import Recent
 from constrain.tokenizer_index.special_tokens import spelling
 from constrain.tokenizer_index.utf8 import encode_ranges
 from constrain.tokenizer_index.word_list import word_list_fragment, words_of
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 # Repeats of at most so many positions are unrolled.
 UNROLL_POSITIONS = 16
@@ -50,10 +48,10 @@ UNROLL_POSITIONS = 16
 _MOST_ROUNDS = (1 << 31) - 2
 # Explicit conjunctions inside explicit conjunctions.
 _BOOLEAN_DEPTH = 40
-# What is kept of patterns seen before, at most some tens of megabytes.
+# What is kept of patterns seen before: an edge takes 20 bytes, and its pattern several times as much.
 _CACHED_NODES = 64
-CACHED_EDGES = 2000
-_CACHE_SIZE = 512
+MOST_KEPT = 512
+MOST_EDGES_KEPT = 1_000_000
 
 
 class _Task(NamedTuple):
@@ -318,8 +316,8 @@ def _literal_prefix(pattern: Pattern) -> tuple[bytes, tuple[Pattern, ...]]:
 
 # ------------------------------------------------------------------------------------ memory
 
-_BY_ID: dict[int, tuple[Pattern, Fragment]] = {}
-_BY_VALUE: dict[Pattern, Fragment] = {}
+_BY_ID: Recent[int, tuple[Pattern, Fragment]] = Recent(MOST_KEPT, MOST_EDGES_KEPT)
+_BY_VALUE: Recent[Pattern, Fragment] = Recent(MOST_KEPT, MOST_EDGES_KEPT)
 
 
 def clear_fragments() -> None:
@@ -348,14 +346,6 @@ def _is_small(pattern: Pattern) -> bool:
         elif isinstance(node, Automaton):
             left -= len(node.edges) >> 2
     return left > 0
-
-
-def remember(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Keep ``value`` under ``key``; of too many values the older half is dropped."""
-    if len(memory) >= _CACHE_SIZE:
-        for old in list(memory)[: _CACHE_SIZE // 2]:
-            memory.pop(old, None)
-    memory[key] = value
 
 
 def compile_pattern(pattern: Pattern, watch: Watch, place: str, depth: int = 0) -> Fragment:
@@ -393,8 +383,7 @@ def compile_pattern(pattern: Pattern, watch: Watch, place: str, depth: int = 0) 
         fragment = _Reader(watch, place, depth).read(pattern)
     else:
         fragment = word_list_fragment(words, watch, place)
-    if fragment.n_edges <= CACHED_EDGES:
-        if small:
-            remember(_BY_VALUE, pattern, fragment)
-        remember(_BY_ID, id(pattern), (pattern, fragment))
+    if small:
+        _BY_VALUE.put(pattern, fragment, fragment.n_edges)
+    _BY_ID.put(id(pattern), (pattern, fragment), fragment.n_edges)
     return fragment

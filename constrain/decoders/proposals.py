@@ -48,7 +48,10 @@ class Proposal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MaskProposal:
-    """The masked and renormalised row; the weight is the mass inside the mask, without noise."""
+    """The masked and renormalised row; the weight is the mass inside the mask, without noise.
+
+    What a spec demands beyond its grammar is checked token by token, as by `RejectionProposal`.
+    """
 
     def propose(self, row: Row, model: ModelRow, rng: np.random.Generator) -> Proposed:
         """See `Proposal`."""
@@ -65,6 +68,13 @@ class MaskProposal:
         log_mass = min(logsumexp(log_p), 0.0)
         if log_mass == -math.inf:
             return _NOTHING
+        if row.checks is not None:
+            # Tokens outside the mask need no check: they are left out, and their mass is known.
+            def accepts(place: int) -> bool:
+                return row.passes(int(model.token_ids[places[place]]))
+
+            draw = adaptive_draw(log_p - log_mass, accepts, rng)
+            return Proposed(int(places[draw.place]), log_mass + draw.log_weight)
         place = draw_place(np.exp(log_p - log_p.max()), rng.random())
         return Proposed(int(places[place]), log_mass)
 
@@ -102,7 +112,8 @@ class RejectionProposal:
         token_ids = model.token_ids
 
         def accepts(place: int) -> bool:
-            return row.matcher.validate_tokens([int(token_ids[place])]) == 1
+            token_id = int(token_ids[place])
+            return row.matcher.validate_tokens([token_id]) == 1 and row.passes(token_id)
 
         draw = adaptive_draw(
             model.log_probabilities,

@@ -307,6 +307,53 @@ def test_generated_answers_are_read(template: str) -> None:
         assert not any(name in result.text for name in names_of(TEMPLATES[template]))
 
 
+SPECIAL = [name for name, template in TEMPLATES.items() if names_of(template)]
+
+
+@pytest.mark.parametrize("template", SPECIAL)
+@pytest.mark.parametrize("reasoning", ["none", "optional", "required", "open"])
+def test_text_that_spells_marks_is_text(template: str, reasoning: str) -> None:
+    """By token ids an answer is read as it was written, whatever its free text and its arguments spell."""
+    form = TEMPLATES[template]
+    names = names_of(form)
+    vocabulary = vocabulary_of(template)
+    text = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+    tools = [{"name": "echo", "parameters": text}]
+    spec = tool_calls(tools, template=form, reasoning=reasoning)
+    compiled = constrain.compile(spec, vocabulary, cache=False)
+    spelled = "".join(names) + written(template, CALLS[:1]) if form.text == "around" else "".join(names)
+    argument = {"x": spelled.replace("\n", " ").replace('"', "'")}
+    call: list[Any] = [
+        *form.open,
+        *form.begin,
+        "echo",
+        *form.after_name,
+        json.dumps(argument, ensure_ascii=False),
+    ]
+    call += [*form.end, *form.close]
+    thought: list[Any] = [] if reasoning == "open" else [*form.reasoning[0]]
+    thought += [spelled, *form.reasoning[1], *form.next_section]
+    if reasoning == "none":
+        thought = []
+    free = [spelled] if form.text == "around" else []
+    answer = [*thought, *free, *call]
+    ids: list[int] = []
+    for mark in answer:
+        ids += list(mark.encode()) if isinstance(mark, str) else [vocabulary.special_tokens[str(mark.name)]]
+    matcher = compiled.matcher()
+    assert all(map(matcher.accept_token, ids))
+    assert matcher.is_accepting()
+    plain = b"".join(vocabulary.token_bytes(i) or b"" for i in ids)
+    for end in ([], [256]):
+        output = compiled.output(plain, [*ids, *end])
+        read = spec.parse_output(output)
+        assert read == ToolOutput("".join(free), (ToolCall("echo", argument),), spelled if thought else None)
+    # Part of another spec.
+    both = constrain.compile(constrain.regex("a+") | spec, vocabulary, cache=False)
+    assert both.spec.parse_output(both.output(plain, ids)) == read
+    assert both.spec.parse_output(both.output(b"aa", list(b"aa"))) == "aa"
+
+
 def test_errors_of_schemas_name_the_tool() -> None:
     tools = [*TOOLS, {"name": "odd", "parameters": {"properties": {"x": {"uniqueItems": True}}}}]
     with pytest.raises(UnsupportedFeatureError, match="odd: #/properties/x"):
