@@ -32,12 +32,42 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-_STANDARD_NAMES = (
-    "size_t ptrdiff_t wchar_t wint_t wctype_t wctrans_t mbstate_t char16_t char32_t max_align_t va_list FILE fpos_t "
-    "clock_t time_t div_t ldiv_t lldiv_t imaxdiv_t fenv_t fexcept_t float_t double_t jmp_buf sig_atomic_t bool "
-    "intmax_t uintmax_t intptr_t uintptr_t ssize_t off_t"
-)
-STANDARD_TYPEDEF_NAMES = frozenset(_STANDARD_NAMES.split()) | {
+STANDARD_TYPEDEF_NAMES = frozenset(
+    [
+        "size_t",
+        "ptrdiff_t",
+        "wchar_t",
+        "wint_t",
+        "wctype_t",
+        "wctrans_t",
+        "mbstate_t",
+        "char16_t",
+        "char32_t",
+        "max_align_t",
+        "va_list",
+        "FILE",
+        "fpos_t",
+        "clock_t",
+        "time_t",
+        "div_t",
+        "ldiv_t",
+        "lldiv_t",
+        "imaxdiv_t",
+        "fenv_t",
+        "fexcept_t",
+        "float_t",
+        "double_t",
+        "jmp_buf",
+        "sig_atomic_t",
+        "bool",
+        "intmax_t",
+        "uintmax_t",
+        "intptr_t",
+        "uintptr_t",
+        "ssize_t",
+        "off_t",
+    ]
+) | {
     f"{sign}int{kind}{bits}_t"
     for sign in ("", "u")
     for kind in ("", "_least", "_fast")
