@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from constrain import artefact
-from constrain.errors import SpecError, VocabularyError
 from constrain.base_spec import Output
+from constrain.errors import SpecError, VocabularyError
 from constrain.grammars.ir import SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.matcher import Matcher, fill_next_token_bitmasks
