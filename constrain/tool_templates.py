@@ -77,11 +77,12 @@ class ToolTemplate:
             if field.name == "reasoning":
                 if not (isinstance(value, tuple) and len(value) == 2 and all(map(_are_marks, value))):
                     raise SpecError(f"ToolTemplate: reasoning={value!r:.80}: expected two tuples of marks.")
-            elif isinstance(field.default, tuple) or field.name in ("begin", "after_name"):
-                if not _are_marks(value):
-                    raise SpecError(
-                        f"ToolTemplate: {field.name}={value!r:.80}: expected a tuple of texts and special tokens."
-                    )
+                continue
+            is_marks = isinstance(field.default, tuple) or field.name in ("begin", "after_name")
+            if is_marks and not _are_marks(value):
+                raise SpecError(
+                    f"ToolTemplate: {field.name}={value!r:.80}: expected a tuple of texts and special tokens."
+                )
         if not self.begin or not self.after_name:
             raise SpecError("ToolTemplate: begin and after_name cannot be empty.")
         if self.text not in _TEXTS:

@@ -19,7 +19,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<why>.+) -->\n+)?^(?P<indent> *)```python\n(?P<code>.*?)^ *```$", re.M | re.S
+    r"(?:^<!-- not run: (?P<why>.+) -->\n+)?^(?P<indent> *)```python\n(?P<code>.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -47,7 +48,7 @@ def run_block(block: Block, page: str, names: dict[str, Any]) -> int:
     n_compared = 0
     for statement in module.body:
         if not isinstance(statement, ast.Expr):
-            exec(compile(ast.Module([statement], []), page, "exec", dont_inherit=True), names)
+            exec(compile(ast.Module([statement], []), page, "exec", dont_inherit=True), names)  # noqa: S102
             continue
         value = eval(compile(ast.Expression(statement.value), page, "eval", dont_inherit=True), names)
         last = statement.value.end_lineno or 0
