@@ -19,7 +19,7 @@ import numpy as np
 from constrain.decoders.beam import BeamDecoder
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
-from constrain.errors import OptionError, SpecError
+from constrain.errors import DeadEndError, OptionError, SpecError
 from constrain.partial_json import PartialJson
 from constrain.posterior import Posterior
 from constrain.requests import Options, Plan, Prompt, Request, RowDecoder, plan
@@ -53,7 +53,8 @@ class Generation:
         (nominally 1 for 0) and ``logit_bias``, before truncation.
     log_weight : float or None
         ``exp(log_weight)`` has as its mean the probability that the unconstrained model, truncation
-        included, cut at ``max_tokens``, writes a member of the language.
+        included, cut at ``max_tokens``, writes a member of the language. Where checks (`Spec.where`) took
+        an output of ``method="local"`` back, it is ``-inf`` (the first attempt failed), at temperature 0 ``None``.
     finish_reason : {"stop", "budget", "length"}
         ``"budget"``: the output ended like any other, but at some step the tokens left excluded a
         token that the spec allows. ``"length"``: cut, where a weighted method had no tokens left or
@@ -202,7 +203,7 @@ def generate(
         a member (``error.source`` is then the text).
     LimitExceededError
         No member fits ``max_tokens`` (the text names the least number that does), or the context.
-    DeadEndError, BackendError
+    DeadEndError, CheckError, BackendError
         See ``LocalDecoder.run``.
     """
     request = Request(
@@ -227,13 +228,19 @@ def generate(
     if isinstance(planned.decoder, SmcDecoder):
         posteriors = [_posterior(planned.decoder.run(row), spec, planned.options) for row, spec in pairs]
         return posteriors[0] if planned.is_single else posteriors
-    if isinstance(planned.decoder, BeamDecoder):
-        pairs = [(found, spec) for row, spec in pairs for found in planned.decoder.search(row)[: planned.n]]
-    else:
-        size = planned.options.batch_size
-        for begin in range(0, len(planned.rows), size):
-            for _ in planned.decoder.run(planned.rows[begin : begin + size]):
-                pass
+    try:
+        if isinstance(planned.decoder, BeamDecoder):
+            pairs = [
+                (found, spec) for row, spec in pairs for found in planned.decoder.search(row)[: planned.n]
+            ]
+        else:
+            size = planned.options.batch_size
+            for begin in range(0, len(planned.rows), size):
+                for _ in planned.decoder.run(planned.rows[begin : begin + size]):
+                    pass
+    except DeadEndError as error:
+        _keep_result(error, planned)
+        raise
     results = [_result(row, spec, planned.options) for row, spec in pairs]
     return results[0] if planned.is_single else results
 
@@ -279,7 +286,8 @@ def stream(
     Yields
     ------
     PartialGeneration
-        After each step that added text.
+        After each step that added text, or took it back because checks (`Spec.where`) refused it: then
+        ``text`` doesn't go on from the one before, and what was finished may be gone.
     Generation
         Last, once: the same as from ``generate`` with the same arguments.
     """
@@ -298,10 +306,13 @@ def _stream(planned: Plan, decoder: RowDecoder) -> Iterator[PartialGeneration | 
     (compiled,) = planned.compiled
     reader = PartialJson() if compiled.spec.is_json else None
     shown = ""
-    for _ in decoder.run([row]):
+    for _ in _running(decoder, planned):
         text = row.text.decode("utf-8", errors="ignore")
         if row.is_finished or text == shown:
             continue
+        if not text.startswith(shown):
+            # Checks took the output back.
+            reader, shown = (PartialJson() if reader else None), ""
         if reader is not None:
             reader.feed(text[len(shown) :])
         shown = text
@@ -311,29 +322,47 @@ def _stream(planned: Plan, decoder: RowDecoder) -> Iterator[PartialGeneration | 
     yield _result(row, compiled, planned.options)
 
 
-def _value(row: Row, compiled: CompiledSpec) -> Any:
-    text = compiled.with_names(bytes(row.text), row.token_ids).decode("utf-8", errors="surrogateescape")
+def _running(decoder: RowDecoder, planned: Plan) -> Iterator[None]:
     try:
-        return compiled.spec.parse(text)
+        yield from decoder.run(planned.rows)
+    except DeadEndError as error:
+        _keep_result(error, planned)
+        raise
+
+
+def _keep_result(error: DeadEndError, planned: Plan) -> None:
+    """Give the error what is there of the row that failed."""
+    for row, compiled in zip(planned.rows, planned.compiled, strict=True):
+        if not row.is_complete:
+            error.result = _result(row, compiled, planned.options)
+
+
+def _value(row: Row, compiled: CompiledSpec) -> Any:
+    output = compiled.output(bytes(row.text), row.token_ids, row.n_prefix)
+    try:
+        return compiled.spec.parse_output(output)
     except ValueError as error:
         # A member of the language, so only code of the type itself can object.
         raise SpecError(
             f"The output of row {row.index} fits {compiled.spec!r}, but its type's own validation refuses "
             f"it: {error}",
-            source=text,
+            source=row.text.decode("utf-8", errors="surrogateescape"),
             hint="State the rule in the type (pydantic.Field, Literal), so that it is enforced while decoding.",
         ) from error
 
 
 def _result(row: Row, compiled: CompiledSpec, options: Options) -> Generation:
     text = row.text.decode("utf-8", errors="surrogateescape")
+    if row.checks is not None:
+        row.checks.report(row.stats)
+    is_weighted = options.is_weighted and row.is_weighted
     reason: FinishReason = "budget" if row.is_shaped else "stop"
     return Generation(
         value=_value(row, compiled) if row.is_complete else None,
         text=text,
         token_ids=row.token_ids,
         log_probability=row.log_probability if options.score else None,
-        log_weight=row.log_weight if options.is_weighted else None,
+        log_weight=row.log_weight if is_weighted else None,
         finish_reason=reason if row.is_complete else "length",
         is_complete=row.is_complete,
         stats=row.stats,

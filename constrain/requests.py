@@ -19,6 +19,7 @@ from constrain.decoders.beam import BeamDecoder, BeamOptions
 from constrain.decoders.local import LocalDecoder, LocalOptions
 from constrain.decoders.mcmc import McmcDecoder, McmcOptions
 from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
+from constrain.decoders.row_checks import RowChecks
 from constrain.decoders.rows import Row
 from constrain.decoders.smc import SmcDecoder, SmcOptions
 from constrain.decoders.speculative import SpeculativeDecoder, SpeculativeOptions
@@ -195,7 +196,7 @@ def plan(request: Request) -> Plan:
     ):
         ids = _prompt_ids(model, prompt, place)
         for copy in range(copies):
-            rows.append(_row(request, place * copies + copy, ids, spec.matcher()))
+            rows.append(_row(request, place * copies + copy, ids, spec))
             specs.append(spec)
     decoder_type, _ = METHODS[request.method]
     decoder = decoder_type(model, sampling, streams, stop=stop, options=options)
@@ -267,9 +268,9 @@ def _outputs(request: Request, count: int, is_batch: bool) -> list[CompiledSpec]
     return [compile_output(one, vocabulary) for one in output]
 
 
-def _row(request: Request, index: int, prompt_ids: list[int], matcher: Matcher) -> Row:
+def _row(request: Request, index: int, prompt_ids: list[int], compiled: CompiledSpec) -> Row:
     """Make a row that starts after the prefix, healed where its last token can be written anew."""
-    model, prefix = request.model, request.prefix
+    model, prefix, matcher = request.model, request.prefix, compiled.matcher()
     text = prefix.encode()
     prefix_ids = encode_exactly(model, text) if text else []
     before = matcher.fork()
@@ -295,6 +296,8 @@ def _row(request: Request, index: int, prompt_ids: list[int], matcher: Matcher) 
     if prefix_ids and len(row.prompt_ids) > 1:
         _heal(model, row, before, prefix_ids[-1])
     row.stats.prompt_tokens = len(row.prompt_ids)
+    if compiled.spec.checks:
+        row.checks = RowChecks(compiled, bytes(row.text))
     return row
 
 

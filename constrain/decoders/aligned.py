@@ -347,6 +347,10 @@ class AlignedDecoder:
                 found = _draw_rest(node, token_ids, log_p, second)
         token_id, log_probability = found
         attempt.path.append((token_id, log_probability, node))
+        if not row.passes(token_id):
+            attempt.dead, attempt.is_over = _refused(), True
+            row.stats.mask_seconds += time.perf_counter() - begin
+            return True
         child = None if is_new else node.children.get(token_id)
         attempt.known = None if child is None else child[1]
         row.covers = None
@@ -374,6 +378,12 @@ def _node(token_ids: IdArray, log_p: NDArray[np.float64], log_raw: float) -> Nod
         rest, n_rest = logsumexp(log_p[order[_KEPT_TOKENS:]]), len(log_p) - _KEPT_TOKENS
         token_ids, log_p = token_ids[kept], log_p[kept]
     return Node(token_ids, log_p, log_raw, rest, n_rest, log_z, log_theta=log_z)
+
+
+def _refused() -> Node:
+    """The place after a token that the checks refuse: nothing goes on from it."""
+    nothing = np.empty(0)
+    return Node(nothing.astype(np.intp), nothing, 0.0, -math.inf, 0, -math.inf, log_theta=-math.inf)
 
 
 def _draw_masked(token_ids: IdArray, log_p: NDArray[np.float64], uniform: float) -> tuple[int, float]:

@@ -185,7 +185,8 @@ class BeamDecoder:
         found = [output for group in state.finished for output in group]
         if not found:
             raise DeadEndError(
-                f"No output of row {row.index} has a positive probability: the model or logit_bias excludes all."
+                f"No output of row {row.index} was found: the model, logit_bias or the spec's checks exclude all that "
+                f"a width of {self.options.width} keeps."
             )
         distinct = {tuple(output.token_ids): output for output in found}
         return sorted(distinct.values(), key=self._score, reverse=True)
@@ -207,6 +208,8 @@ class BeamDecoder:
             for extension in extensions:
                 if len(kept) == width:
                     break
+                if not extension.parent.row.passes(extension.token_id):
+                    continue
                 row = self._extended(extension)
                 chosen[extension.token_id] = chosen.get(extension.token_id, 0) + 1
                 if row.is_finished:

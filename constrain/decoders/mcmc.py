@@ -236,7 +236,7 @@ class McmcDecoder:
         self.model = model
         self.streams = streams
         self.options = options or McmcOptions()
-        self._one = WeightedStep(MaskProposal(), sampling, model.vocabulary, stop)
+        self._one = WeightedStep(MaskProposal(has_checks=False), sampling, model.vocabulary, stop)
 
     def run(self, rows: Sequence[Row]) -> Iterator[None]:
         """Run a chain for each of ``rows`` and leave its last output in the row; yields after every proposal.

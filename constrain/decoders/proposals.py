@@ -76,7 +76,18 @@ def fitting(row: Row, model: ModelRow) -> tuple[IdArray, NDArray[np.float64]]:
 
 @dataclass(frozen=True, slots=True)
 class MaskProposal:
-    """The masked and renormalised row; the weight is the mass inside the mask, without noise."""
+    """The masked and renormalised row; the weight is the mass inside the mask, without noise.
+
+    What a spec demands beyond its grammar is checked token by token, as by `RejectionProposal`.
+
+    Parameters
+    ----------
+    has_checks : bool
+        ``False`` draws from the whole masked row, and gives up where the checks refuse what was drawn: the
+        row's law is then known exactly.
+    """
+
+    has_checks: bool = True
 
     def propose(self, row: Row, model: ModelRow, rng: np.random.Generator) -> Proposed:
         """See `Proposal`."""
@@ -84,8 +95,17 @@ class MaskProposal:
         log_mass = min(logsumexp(log_p), 0.0)
         if log_mass == -math.inf:
             return _NOTHING
+        if row.checks is not None and self.has_checks:
+            # Tokens outside the mask need no check: they are left out, and their mass is known.
+            def accepts(place: int) -> bool:
+                return row.passes(int(model.token_ids[places[place]]))
+
+            draw = adaptive_draw(log_p - log_mass, accepts, rng)
+            return Proposed(int(places[draw.place]), log_mass + draw.log_weight)
         masses = np.exp(log_p - log_mass)
         place = draw_place(masses, rng.random())
+        if not row.passes(int(model.token_ids[places[place]])):
+            return _NOTHING
         # A token of probability 0 adds nothing.
         entropy = log_mass - float(masses @ np.where(masses > 0.0, log_p, 0.0))
         return Proposed(int(places[place]), log_mass, entropy)
@@ -124,7 +144,8 @@ class RejectionProposal:
         token_ids = model.token_ids
 
         def accepts(place: int) -> bool:
-            return row.matcher.validate_tokens([int(token_ids[place])]) == 1
+            token_id = int(token_ids[place])
+            return row.matcher.validate_tokens([token_id]) == 1 and row.passes(token_id)
 
         draw = adaptive_draw(
             model.log_probabilities,

@@ -164,11 +164,17 @@ class SpeculativeDecoder:
 
         Raises
         ------
+        OptionError
+            A row's spec has checks.
         DeadEndError
             The model or ``logit_bias`` excludes every allowed token of a row.
         BackendError
             The logits of a model cannot be used.
         """
+        if any(row.checks is not None for row in rows):
+            raise OptionError(
+                "method='speculative' has no checks (Spec.where): use 'local', 'rejection', 'smc', 'aligned' or 'mcmc'."
+            )
         if not rows:
             return
         state = self.start(rows)

@@ -188,6 +188,47 @@ def test_aligned_gives_up_with_advice() -> None:
         constrain.generate(model, "b", constrain.regex("a"), method="aligned", temperature=0.0)
 
 
+# ---------------------------------------------------------------------------------------------- checks
+
+
+def no_bb(text: str) -> bool:
+    return "bb" not in text
+
+
+def even(text: str) -> bool:
+    return text.count("a") % 2 == 0
+
+
+@pytest.mark.parametrize("when", ["complete", "token"])
+@pytest.mark.parametrize("method", ["aligned", "mcmc"])
+def test_checks_are_part_of_the_target(method: str, when: str) -> None:
+    """Checks of whole texts and of beginnings restrict the law, exactly."""
+    model = model_of(4)
+    check = even if when == "complete" else no_bb
+    texts = [text for text in members(r"[abc]{1,4}", LENGTH) if check(text)]
+    spec = constrain.regex(r"[abc]{1,4}").where(check, when=when)
+    law = normalised(feasible_law(model, "b", texts, {}))
+    options = {"steps": 20} if method == "mcmc" else {}
+    outputs = constrain.generate(model, "b", spec, method=method, max_tokens=LENGTH, n=200, seed=1, **options)
+    assert_law([output.text for output in outputs], law)
+    assert all(output.stats.check_calls for output in outputs)
+
+
+def test_checks_in_a_search_and_in_speculation() -> None:
+    """Beam search finds the best output that passes; speculation refuses checks."""
+    model = model_of(5)
+    spec = constrain.regex(r"[abc]{1,4}").where(even)
+    law = feasible_law(model, "b", [text for text in members(r"[abc]{1,4}", LENGTH) if even(text)], {})
+    best = constrain.generate(model, "b", spec, method="beam", width=300, max_tokens=LENGTH)
+    assert best.text == max(law, key=lambda text: law[text])
+    with pytest.raises(DeadEndError, match="width of 4"):
+        constrain.generate(model, "b", constrain.regex("a|b").where(lambda text: False), method="beam")
+    with pytest.raises(DeadEndError):
+        constrain.generate(model, "b", constrain.regex("a|b").where(lambda text: False), method="aligned")
+    with pytest.raises(OptionError, match="checks"):
+        constrain.generate(model, "b", spec, method="speculative")
+
+
 # ------------------------------------------------------------------------------------------------ mcmc
 
 
@@ -364,7 +405,7 @@ def test_beam_of_a_batch_and_dead_ends() -> None:
     both = constrain.generate(model, ["a", "b"], spec, method="beam", max_tokens=5)
     alone = [constrain.generate(model, prompt, spec, method="beam", max_tokens=5) for prompt in ("a", "b")]
     assert [output.text for output in both] == [output.text for output in alone]
-    with pytest.raises(DeadEndError, match="positive probability"):
+    with pytest.raises(DeadEndError, match="No output of row 0"):
         constrain.generate(model, "a", constrain.regex("c"), method="beam", logit_bias={2: -math.inf})
 
 
