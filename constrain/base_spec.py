@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.errors import LimitExceededError, SpecError
-from constrain.explanation import Explanation, explain_failure, place_explanation, with_word
+from constrain.explanation import Explanation, explain_failure, place_explanation, shown_names, with_word
 from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
@@ -271,8 +271,20 @@ class Spec:
         if state < 0:
             arena, state, offset = self._read(data[:offset])
         expected = self._expected(data[:offset])
-        found = explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
-        return with_word(found, data, arena) if self.kind == "grammar" else found
+        grammar = self.grammar
+        shown = shown_names(grammar)
+        layout = grammar.indentation
+        found = explain_failure(
+            arena,
+            state,
+            data,
+            offset,
+            expected=expected,
+            pointers=grammar.pointers,
+            shown=shown,
+            newline=None if layout is None else grammar.terminals[layout.newline].name,
+        )
+        return with_word(found, data, arena, shown) if self.kind == "grammar" else found
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.
