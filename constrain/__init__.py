@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from constrain.compiled import fill_next_token_bitmasks as fill_next_token_bitmasks
     from constrain.errors import ArtefactError as ArtefactError
     from constrain.errors import BackendError as BackendError
+    from constrain.errors import CheckError as CheckError
     from constrain.errors import ConstrainError as ConstrainError
     from constrain.errors import DeadEndError as DeadEndError
     from constrain.errors import EmptyLanguageError as EmptyLanguageError
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ArtefactError": "constrain.errors",
     "BackendError": "constrain.errors",
+    "CheckError": "constrain.errors",
     "CompiledSpec": "constrain.compiled",
     "ConstrainError": "constrain.errors",
     "DeadEndError": "constrain.errors",

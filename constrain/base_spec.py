@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from constrain.errors import LimitExceededError, SpecError
+from constrain.checks import Check, FunctionCheck, Tally, begin_all, holds
+from constrain.combined_checks import either, in_sequence
+from constrain.errors import LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.explanation import Explanation, explain_failure, place_explanation, shown_names, with_word
 from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
@@ -57,6 +59,8 @@ class Spec:
         The grammar as arrays; what `constrain.compile` reads.
     limits : Limits
         Upper limits on its own work.
+    checks : tuple of Check
+        What is demanded beyond the grammar, by `where` and the like; decoders enforce it.
     """
 
     __slots__ = (
@@ -72,6 +76,7 @@ class Spec:
         "_remake",
         "_shown",
         "_source",
+        "checks",
         "ignored",
         "is_json",
         "kind",
@@ -79,6 +84,7 @@ class Spec:
     )
 
     kind: str
+    checks: tuple[Check, ...]
     ignored: tuple[str, ...]
     is_json: bool
     limits: Limits
@@ -109,8 +115,10 @@ class Spec:
         remake: partial[Any] | None = None,
         shown: str,
         watch: Watch,
+        checks: tuple[Check, ...] = (),
     ) -> None:
         put = object.__setattr__
+        put(self, "checks", checks)
         put(self, "kind", kind)
         put(self, "_key", key)
         put(self, "_hash", hash((kind, key, options)))
@@ -155,16 +163,18 @@ class Spec:
         return self is other or (
             self._hash == other._hash
             and (self.kind, self._options, self._key) == (other.kind, other._options, other._key)
+            and self.checks == other.checks
         )
 
     def __hash__(self) -> int:
         return self._hash
 
     def __repr__(self) -> str:
+        demands = "".join(f".where({c!r})" for c in self.checks if isinstance(c, FunctionCheck))
         if self.kind in ("union", "concatenation"):
-            return self._shown
+            return f"({self._shown}){demands}" if demands else self._shown
         options = "".join(f", {name}={value!r}" for name, value in self._options)
-        return f"{self.kind}({self._shown}{options})"
+        return f"{self.kind}({self._shown}{options}){demands}"
 
     def __copy__(self) -> Spec:
         return self
@@ -182,6 +192,22 @@ class Spec:
         """The intermediate representation."""
         assert self._grammar is not None
         return self._grammar
+
+    def grammar_alone(self, place: str) -> Grammar:
+        """Return the grammar, to be a part of another.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The spec has checks, which have no place there.
+        """
+        if self.checks:
+            raise UnsupportedFeatureError(
+                "where",
+                reason=f"is not supported in {place}: {self!r} has checks, which are asked of whole outputs",
+                hint="Put where() on the whole, or join specs with '|' and '+', which keep their checks.",
+            )
+        return self.grammar
 
     @property
     def network(self) -> Network:
@@ -215,6 +241,7 @@ class Spec:
             remake=partial(operator.or_, self, other),
             shown=f"{_operand(self, 'union')} | {_operand(other, 'union')}",
             watch=Watch(self.limits),
+            checks=either(self, other),
         )
 
     def __add__(self, other: Spec) -> Spec:
@@ -230,7 +257,46 @@ class Spec:
             remake=partial(operator.add, self, other),
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
             watch=Watch(self.limits),
+            checks=in_sequence(self, other),
         )
+
+    def where(self, check: Callable[[Any], bool], *, when: str = "complete") -> Self:
+        """Return the spec of those texts for which a Python function holds as well.
+
+        Decoders enforce it exactly (``docs/checks.md``); masks and matchers know the grammar alone. Such a spec is
+        never written to disk. Two are equal if they hold the same function object.
+
+        Parameters
+        ----------
+        check : callable
+            Returns ``True`` or ``False``, always the same for the same argument.
+        when : {"complete", "token", "value"}
+            ``"complete"``: it gets whole texts. ``"token"``: it gets what is written so far, and ``False``
+            means that no text that begins like this is wanted: it must hold for a text and all its
+            beginnings, the empty one included. ``"value"``: it gets the value of a whole text, as `parse` gives it: JSON data of a schema, an
+            object of a Python type, else text; a text whose value the type refuses is not a member.
+
+        Raises
+        ------
+        OptionError
+            ``when`` is unknown or ``check`` cannot be called.
+        """
+        other = self.with_checks(FunctionCheck(check, when, self._parse))
+        object.__setattr__(other, "_remake", partial(_demanding, self, check, when))
+        return other
+
+    def with_checks(self, *checks: Check) -> Self:
+        """Return the spec of those texts that pass some checks as well."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in kind.__dict__.get("__slots__", ()):
+                object.__setattr__(other, name, getattr(self, name))
+        put = object.__setattr__
+        put(other, "checks", (*self.checks, *checks))
+        put(other, "_hash", hash((self._hash, checks)))
+        put(other, "_source", None)
+        put(other, "_lock", threading.Lock())
+        return other
 
     # -------------------------------------------------------------------------------- questions
 
@@ -246,7 +312,29 @@ class Spec:
         if data is None:
             return False
         arena, state, _ = self._read(data)
-        return state >= 0 and arena.is_accepting(state)
+        return state >= 0 and arena.is_accepting(state) and self.passes(data)
+
+    def passes(self, data: bytes) -> bool:
+        """Does a whole text of the grammar pass the spec's checks?"""
+        return not self.checks or holds(self.checks, data)
+
+    def may_begin(self, data: bytes) -> bool:
+        """May a member begin like this, as far as the grammar and checks of beginnings tell?"""
+        if self._read(data)[1] < 0:
+            return False
+        progress = begin_all(self.checks, Tally()) if self.checks else None
+        return not self.checks or (progress is not None and (not data or progress.read(data) is not None))
+
+    def ends_within(self, data: bytes) -> list[int]:
+        """Return the lengths of the beginnings of a text that the grammar takes as whole texts, in rising order."""
+        arena, _, n = self._read(data)
+        state, ends = arena.start, []
+        for end in range(n + 1):
+            if arena.is_accepting(state):
+                ends.append(end)
+            if end < n:
+                state, _ = arena.step_bytes(state, data[end : end + 1])
+        return ends
 
     def explain(self, text: str | bytes) -> Explanation:
         """Say whether the whole text is a member, and if not, where it fails and what was expected.
@@ -267,7 +355,7 @@ class Spec:
             end = len(data)
         arena, state, offset = self._read(data[:end])
         if state >= 0 and end == len(data) and arena.is_accepting(state):
-            return place_explanation(data, offset, (), None, ok=True)
+            return self._explain_checks(data, offset)
         if state < 0:
             arena, state, offset = self._read(data[:offset])
         expected = self._expected(data[:offset])
@@ -285,6 +373,14 @@ class Spec:
             newline=None if layout is None else grammar.terminals[layout.newline].name,
         )
         return with_word(found, data, arena, shown) if self.kind == "grammar" else found
+
+    def _explain_checks(self, data: bytes, offset: int) -> Explanation:
+        """Explain a text of the grammar."""
+        for check in self.checks:
+            failure = check.explain(data)
+            if failure is not None:
+                return place_explanation(data, failure.offset, (failure.expected,), failure.pointer)
+        return place_explanation(data, offset, (), None, ok=True)
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.
@@ -304,6 +400,8 @@ class Spec:
         ------
         SpecError
             No member is that short.
+        LimitExceededError
+            The checks refused every one of many texts.
         """
         from constrain.compiled import compile as compile_spec
         from constrain.sampling import byte_vocabulary, sample
@@ -422,6 +520,10 @@ class Spec:
             return None
         texts: tuple[str, ...] = self._key[0]  # type: ignore[index]
         return [repr(text) for text in texts if text and text.encode().startswith(before)]
+
+
+def _demanding(spec: Spec, check: Callable[[Any], bool], when: str) -> Spec:
+    return spec.where(check, when=when)
 
 
 def _operand(spec: Spec, kind: str) -> str:

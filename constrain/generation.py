@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
+from constrain.decoders.beam import BeamDecoder
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
-from constrain.errors import OptionError, SpecError
+from constrain.errors import DeadEndError, OptionError, SpecError
 from constrain.partial_json import PartialJson
 from constrain.posterior import Posterior
-from constrain.requests import Options, Plan, Prompt, Request, plan
+from constrain.requests import Options, Plan, Prompt, Request, RowDecoder, plan
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
-    from constrain.decoders.local import LocalDecoder
-    from constrain.decoders.rejection import RejectionDecoder
     from constrain.protocols import LogitsBackend
 
 __all__ = ["Generation", "PartialGeneration", "Posterior", "Stats", "agenerate", "generate", "stream"]
@@ -54,7 +53,8 @@ class Generation:
         (nominally 1 for 0) and ``logit_bias``, before truncation.
     log_weight : float or None
         ``exp(log_weight)`` has as its mean the probability that the unconstrained model, truncation
-        included, cut at ``max_tokens``, writes a member of the language.
+        included, cut at ``max_tokens``, writes a member of the language. Where checks (`Spec.where`) took
+        an output of ``method="local"`` back, it is ``-inf`` (the first attempt failed), at temperature 0 ``None``.
     finish_reason : {"stop", "budget", "length"}
         ``"budget"``: the output ended like any other, but at some step the tokens left excluded a
         token that the spec allows. ``"length"``: cut, where a weighted method had no tokens left or
@@ -118,7 +118,7 @@ def generate(
     prompt: str,
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal["local", "rejection", "aligned", "mcmc", "beam", "speculative"] = "local",
     n: Literal[1] = 1,
     **options: Any,
 ) -> Generation: ...
@@ -128,7 +128,7 @@ def generate(
     prompt: Prompt | Sequence[Prompt],
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal["local", "rejection", "aligned", "mcmc", "beam", "speculative"] = "local",
     **options: Any,
 ) -> Generation | list[Generation]: ...
 @overload
@@ -168,6 +168,10 @@ def generate(
         ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
         ``"rejection"``: see ``constrain.decoders.rejection`` and ``RejectionOptions``.
         ``"smc"``: see ``constrain.decoders.smc`` and ``SmcOptions``.
+        ``"aligned"``: see ``constrain.decoders.aligned`` and ``AlignedOptions``.
+        ``"mcmc"``: see ``constrain.decoders.mcmc`` and ``McmcOptions``.
+        ``"beam"``: see ``constrain.decoders.beam`` and ``BeamOptions``.
+        ``"speculative"``: see ``constrain.decoders.speculative`` and ``SpeculativeOptions``.
     max_tokens : int
         Most tokens to generate, the end token counted. The output is the model's choice among the
         members that fit. What the model's context leaves is a limit too.
@@ -181,7 +185,7 @@ def generate(
     seed : int or None
         Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
     n : int
-        Outputs a prompt; 1 for ``"smc"``.
+        Outputs a prompt; 1 for ``"smc"``. By ``"beam"`` the best ``n``, or fewer where there are no more.
 
     Returns
     -------
@@ -199,7 +203,7 @@ def generate(
         a member (``error.source`` is then the text).
     LimitExceededError
         No member fits ``max_tokens`` (the text names the least number that does), or the context.
-    DeadEndError, BackendError
+    DeadEndError, CheckError, BackendError
         See ``LocalDecoder.run``.
     """
     request = Request(
@@ -220,19 +224,24 @@ def generate(
         method_options=method_options,
     )
     planned = plan(request)
+    pairs = list(zip(planned.rows, planned.compiled, strict=True))
     if isinstance(planned.decoder, SmcDecoder):
-        posteriors = [
-            _posterior(planned.decoder.run(row), spec, planned.options)
-            for row, spec in zip(planned.rows, planned.compiled, strict=True)
-        ]
+        posteriors = [_posterior(planned.decoder.run(row), spec, planned.options) for row, spec in pairs]
         return posteriors[0] if planned.is_single else posteriors
-    size = planned.options.batch_size
-    for begin in range(0, len(planned.rows), size):
-        for _ in planned.decoder.run(planned.rows[begin : begin + size]):
-            pass
-    results = [
-        _result(row, spec, planned.options) for row, spec in zip(planned.rows, planned.compiled, strict=True)
-    ]
+    try:
+        if isinstance(planned.decoder, BeamDecoder):
+            pairs = [
+                (found, spec) for row, spec in pairs for found in planned.decoder.search(row)[: planned.n]
+            ]
+        else:
+            size = planned.options.batch_size
+            for begin in range(0, len(planned.rows), size):
+                for _ in planned.decoder.run(planned.rows[begin : begin + size]):
+                    pass
+    except DeadEndError as error:
+        _keep_result(error, planned)
+        raise
+    results = [_result(row, spec, planned.options) for row, spec in pairs]
     return results[0] if planned.is_single else results
 
 
@@ -251,7 +260,7 @@ async def agenerate(
     prompt: Prompt | Sequence[Prompt],
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal["local", "rejection", "aligned", "mcmc", "beam", "speculative"] = "local",
     **options: Any,
 ) -> Generation | list[Generation]: ...
 @overload
@@ -277,29 +286,33 @@ def stream(
     Yields
     ------
     PartialGeneration
-        After each step that added text.
+        After each step that added text, or took it back because checks (`Spec.where`) refused it: then
+        ``text`` doesn't go on from the one before, and what was finished may be gone.
     Generation
         Last, once: the same as from ``generate`` with the same arguments.
     """
     planned = plan(Request.of(model, prompt, output, options))
     if not planned.is_single:
         raise OptionError("stream() makes one output of one prompt; use generate() for more.")
-    if isinstance(planned.decoder, SmcDecoder):
-        raise OptionError("stream() shows one output, and method='smc' has many; use generate().")
+    if isinstance(planned.decoder, SmcDecoder | BeamDecoder):
+        raise OptionError(
+            "stream() shows one output that grows; methods 'smc' and 'beam' have many: use generate()."
+        )
     return _stream(planned, planned.decoder)
 
 
-def _stream(
-    planned: Plan, decoder: LocalDecoder | RejectionDecoder
-) -> Iterator[PartialGeneration | Generation]:
+def _stream(planned: Plan, decoder: RowDecoder) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
     reader = PartialJson() if compiled.spec.is_json else None
     shown = ""
-    for _ in decoder.run([row]):
+    for _ in _running(decoder, planned):
         text = row.text.decode("utf-8", errors="ignore")
         if row.is_finished or text == shown:
             continue
+        if not text.startswith(shown):
+            # Checks took the output back.
+            reader, shown = (PartialJson() if reader else None), ""
         if reader is not None:
             reader.feed(text[len(shown) :])
         shown = text
@@ -307,6 +320,21 @@ def _stream(
         pointers = reader.open_pointers() if reader else ()
         yield PartialGeneration(value, text, list(row.token_ids), pointers)
     yield _result(row, compiled, planned.options)
+
+
+def _running(decoder: RowDecoder, planned: Plan) -> Iterator[None]:
+    try:
+        yield from decoder.run(planned.rows)
+    except DeadEndError as error:
+        _keep_result(error, planned)
+        raise
+
+
+def _keep_result(error: DeadEndError, planned: Plan) -> None:
+    """Give the error what is there of the row that failed."""
+    for row, compiled in zip(planned.rows, planned.compiled, strict=True):
+        if not row.is_complete:
+            error.result = _result(row, compiled, planned.options)
 
 
 def _value(row: Row, compiled: CompiledSpec) -> Any:
@@ -325,13 +353,16 @@ def _value(row: Row, compiled: CompiledSpec) -> Any:
 
 def _result(row: Row, compiled: CompiledSpec, options: Options) -> Generation:
     text = row.text.decode("utf-8", errors="surrogateescape")
+    if row.checks is not None:
+        row.checks.report(row.stats)
+    is_weighted = options.is_weighted and row.is_weighted
     reason: FinishReason = "budget" if row.is_shaped else "stop"
     return Generation(
         value=_value(row, compiled) if row.is_complete else None,
         text=text,
         token_ids=row.token_ids,
         log_probability=row.log_probability if options.score else None,
-        log_weight=row.log_weight if options.is_weighted else None,
+        log_weight=row.log_weight if is_weighted else None,
         finish_reason=reason if row.is_complete else "length",
         is_complete=row.is_complete,
         stats=row.stats,

@@ -14,10 +14,15 @@ import numpy as np
 
 from constrain.compiled import CompiledSpec
 from constrain.compiled import compile as compile_spec
+from constrain.decoders.aligned import AlignedDecoder, AlignedOptions
+from constrain.decoders.beam import BeamDecoder, BeamOptions
 from constrain.decoders.local import LocalDecoder, LocalOptions
+from constrain.decoders.mcmc import McmcDecoder, McmcOptions
 from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
+from constrain.decoders.row_checks import RowChecks
 from constrain.decoders.rows import Row
 from constrain.decoders.smc import SmcDecoder, SmcOptions
+from constrain.decoders.speculative import SpeculativeDecoder, SpeculativeOptions
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
@@ -31,14 +36,30 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Message]
 
-Decoder: TypeAlias = LocalDecoder | RejectionDecoder | SmcDecoder
-Options: TypeAlias = LocalOptions | RejectionOptions | SmcOptions
+RowDecoder: TypeAlias = LocalDecoder | RejectionDecoder | AlignedDecoder | McmcDecoder | SpeculativeDecoder
+"""Decoders whose ``run`` brings each row to its end."""
+Decoder: TypeAlias = RowDecoder | SmcDecoder | BeamDecoder
+Options: TypeAlias = (
+    LocalOptions
+    | RejectionOptions
+    | SmcOptions
+    | AlignedOptions
+    | McmcOptions
+    | BeamOptions
+    | SpeculativeOptions
+)
 
 METHODS: dict[str, tuple[Callable[..., Decoder], type[Options]]] = {
+    "aligned": (AlignedDecoder, AlignedOptions),
+    "beam": (BeamDecoder, BeamOptions),
     "local": (LocalDecoder, LocalOptions),
+    "mcmc": (McmcDecoder, McmcOptions),
     "rejection": (RejectionDecoder, RejectionOptions),
     "smc": (SmcDecoder, SmcOptions),
+    "speculative": (SpeculativeDecoder, SpeculativeOptions),
 }
+# Methods that make several outputs of one row.
+_MANY = (SmcOptions, BeamOptions)
 
 _MAX_COMPILED = 32
 _compiled: OrderedDict[tuple[Spec, Vocabulary], CompiledSpec] = OrderedDict()
@@ -84,6 +105,8 @@ class Plan:
     compiled: list[CompiledSpec]
     decoder: Decoder
     options: Options
+    n: int
+    """Outputs a prompt."""
     is_single: bool
     """One prompt and one output: the caller gets a result, not a list."""
 
@@ -153,6 +176,9 @@ def plan(request: Request) -> Plan:
             f"n={request.n}: method='smc' returns one posterior for each prompt; ask for more particles "
             "(particles=), and draw outputs with posterior.sample()."
         )
+    if isinstance(options, BeamOptions) and request.n > options.width:
+        raise OptionError(f"n={request.n}: method='beam' with width={options.width} finds no more than that.")
+    copies = 1 if isinstance(options, _MANY) else request.n
     sampling = _sampling(request)
     streams = RandomStreams(request.seed)
     stop = _stop_strings(request.stop)
@@ -169,12 +195,12 @@ def plan(request: Request) -> Plan:
         zip(prompts, _outputs(request, len(prompts), is_batch), strict=True)
     ):
         ids = _prompt_ids(model, prompt, place)
-        for copy in range(request.n):
-            rows.append(_row(request, place * request.n + copy, ids, spec.matcher()))
+        for copy in range(copies):
+            rows.append(_row(request, place * copies + copy, ids, spec))
             specs.append(spec)
     decoder_type, _ = METHODS[request.method]
     decoder = decoder_type(model, sampling, streams, stop=stop, options=options)
-    return Plan(rows, specs, decoder, options, is_single=not is_batch and request.n == 1)
+    return Plan(rows, specs, decoder, options, request.n, is_single=not is_batch and request.n == 1)
 
 
 def _options(request: Request) -> Options:
@@ -242,9 +268,9 @@ def _outputs(request: Request, count: int, is_batch: bool) -> list[CompiledSpec]
     return [compile_output(one, vocabulary) for one in output]
 
 
-def _row(request: Request, index: int, prompt_ids: list[int], matcher: Matcher) -> Row:
+def _row(request: Request, index: int, prompt_ids: list[int], compiled: CompiledSpec) -> Row:
     """Make a row that starts after the prefix, healed where its last token can be written anew."""
-    model, prefix = request.model, request.prefix
+    model, prefix, matcher = request.model, request.prefix, compiled.matcher()
     text = prefix.encode()
     prefix_ids = encode_exactly(model, text) if text else []
     before = matcher.fork()
@@ -270,6 +296,8 @@ def _row(request: Request, index: int, prompt_ids: list[int], matcher: Matcher) 
     if prefix_ids and len(row.prompt_ids) > 1:
         _heal(model, row, before, prefix_ids[-1])
     row.stats.prompt_tokens = len(row.prompt_ids)
+    if compiled.spec.checks:
+        row.checks = RowChecks(compiled, bytes(row.text))
     return row
 
 

@@ -298,7 +298,14 @@ def _type_spec(kind: str, tp: Any, given: Mapping[str, Any], limits: Limits | No
     from constrain.grammars.types import type_schema
 
     found = type_schema(tp)
-    return _schema_spec(kind, found.schema, given, found.parse, tp, limits)
+    spec = _schema_spec(kind, found.schema, given, found.parse, tp, limits)
+    # What the schema can't say, validators of the user above all, is found out by reading the value.
+    return spec if found.is_exact else spec.where(_is_read, when="value")
+
+
+def _is_read(value: object) -> bool:
+    """Ask nothing more of a value that its type could read."""
+    return True
 
 
 def _schema_spec(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.base_spec import Output, Spec, shortened
+from constrain.checks import FunctionCheck
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.build import schema_grammar
@@ -191,7 +192,7 @@ class ToolSpec(Spec):
         for i, given in enumerate(tools):
             tool = read_tool(given, i)
             both[tool.name] = tool
-        return ToolSpec(both, self.frame, self.options, self.limits, self)
+        return self._of(both)
 
     def without_tools(self, *names: str) -> ToolSpec:
         """Return the spec without some tools.
@@ -208,7 +209,15 @@ class ToolSpec(Spec):
             del both[name]
         if self.frame.required and not both:
             raise SpecError("A call is required, and no tool is left.")
-        return ToolSpec(both, self.frame, self.options, self.limits, self)
+        return self._of(both)
+
+    def _of(self, tools: dict[str, Tool]) -> ToolSpec:
+        """Return the spec of other tools that is like this one."""
+        spec = ToolSpec(tools, self.frame, self.options, self.limits, self)
+        for check in self.checks:
+            assert isinstance(check, FunctionCheck)
+            spec = spec.where(check.function, when=check.when)
+        return spec
 
     def compile_lazily(
         self, vocabulary: Vocabulary, cache: bool | str | Path, limits: Limits

@@ -5,8 +5,8 @@ written into the rules: every lexeme but the first is preceded by the ignored te
 For that each rule gets two versions, one for when lexemes came before it (*inner*) and one for when it
 brings the first lexeme (*first*); the empty text is dealt with apart.
 
-Priorities and greedy terminals work across parts that are alive at the same place: in `union` and
-`concatenation` that is refused, in `embed` it is as in one grammar.
+Priorities and greedy terminals work across parts that are alive at the same place. In `union` such parts are read
+apart (`ir.Grammar.is_apart`), in `concatenation` that is refused, in `embed` it is as in one grammar.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.separate import check_concatenation, check_union, is_lexed, leveled, leveled_pair
+from constrain.grammars.separate import check_concatenation, is_lexed, leveled, leveled_pair, meet
 
 _NOTHING = Sequence(())
 _NEVER = Choice(())
@@ -45,10 +45,11 @@ def union(first: Grammar, second: Grammar, watch: Watch | None = None) -> Gramma
     Raises
     ------
     UnsupportedFeatureError
-        Lexemes of one might take texts of the other; see `separate`.
+        Indentation counts in one of them.
     """
     _refuse_indentation(first, second)
-    check_union(first, second, watch or Watch(Limits()))
+    if first.is_apart or second.is_apart or meet(first, second, watch or Watch(Limits())):
+        return _apart(first, second)
     first, second = leveled_pair(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
@@ -65,9 +66,35 @@ def concatenation(first: Grammar, second: Grammar, watch: Watch | None = None) -
         Lexemes of one might take texts of the other; see `separate`.
     """
     _refuse_indentation(first, second)
-    check_concatenation(first, second, watch or Watch(Limits()))
-    first, second = leveled_pair(first, second)
-    return _join(without_ignored(first), without_ignored(second), Sequence, None)
+    watch = watch or Watch(Limits())
+    found: Grammar | None = None
+    for one in _alternatives(first):
+        for other in _alternatives(second):
+            check_concatenation(one, other, watch)
+            pair = leveled_pair(without_ignored(one), without_ignored(other))
+            joined = _join(*pair, Sequence, None)
+            found = joined if found is None else _apart(found, joined)
+    assert found is not None  # a grammar has an alternative
+    return found
+
+
+def _alternatives(grammar: Grammar) -> list[Grammar]:
+    """Return the grammars of the alternatives that are read apart."""
+    if not grammar.is_apart:
+        return [grammar]
+    return [replace(grammar, start=part.name, is_apart=False) for part in grammar.alternatives]
+
+
+def _apart(first: Grammar, second: Grammar) -> Grammar:
+    """Return the grammar of both in which neither is read by the lexemes of the other."""
+    shared = first if _policy(first) == _policy(second) else None
+    if shared is None:
+        first, second = without_ignored(first), without_ignored(second)
+    joined = _join(first, second, Choice, shared)
+    # The start of the second has another name there.
+    name_of = dict(zip(second.rules, list(joined.rules)[1 + len(first.rules) :], strict=True))
+    parts = (*first.alternatives, *(RuleReference(name_of[part.name]) for part in second.alternatives))
+    return replace(joined, rules={**joined.rules, joined.start: Choice(parts)}, is_apart=True)
 
 
 def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
@@ -223,8 +250,15 @@ def mapped_symbols(
 
 def without_ignored(grammar: Grammar) -> Grammar:
     """Return a grammar of the same texts that ignores nothing."""
-    found, starts = without_ignored_from(grammar, (grammar.start,))
-    return replace(found, start=starts[grammar.start])
+    if not grammar.is_apart or not grammar.ignored.terminals:
+        found, starts = without_ignored_from(grammar, (grammar.start,))
+        return replace(found, start=starts[grammar.start])
+    # Parts that are read apart stay alternatives of the start rule.
+    parts = [part.name for part in grammar.alternatives]
+    found, starts = without_ignored_from(grammar, parts)
+    start = _fresh("start", set(found.rules))
+    rules = {**found.rules, start: Choice(tuple(RuleReference(starts[part]) for part in parts))}
+    return replace(found, rules=rules, start=start, is_apart=True)
 
 
 def without_ignored_from(grammar: Grammar, starts: Iterable[str]) -> tuple[Grammar, Mapping[str, str]]:
