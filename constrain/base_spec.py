@@ -439,9 +439,8 @@ class Spec:
             As `CompiledSpec.output` makes it of token ids. In text, the name of a special token is text.
         """
         if self.kind == "union":
-            first, second = self._key  # type: ignore[misc]
-            found: Spec = first if first.takes(output) else second
-            return found.parse_output(output)
+            parts: tuple[Spec, Spec] = self._key  # type: ignore[assignment]
+            return parts[0 if parts[0].takes(output) else 1].parse_output(output)
         return self.parse(_with_names(output))
 
     def takes(self, output: Output) -> bool:
