@@ -18,7 +18,7 @@ from constrain.decoders.rows import Stats
 from constrain.decoders.sketch import SketchOptions, SketchStats, ask_black_box
 from constrain.generations import Generation
 from constrain.numerics import RandomStreams, logsumexp
-from constrain.repair import repair
+from constrain.nearest_member import repair
 from constrain.requests import (
     Request,
     check_model,

@@ -17,7 +17,7 @@ import pytest
 import constrain
 from constrain.decoders.draft import DraftTemplate, choose_draft
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError
-from constrain.repair import repair
+from constrain.nearest_member import repair
 from tests.api.table_model import TableModel, random_row
 from tests.api.toy_laws import LETTERS, assert_mean, chi_square, softmax
 
