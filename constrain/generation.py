@@ -19,9 +19,9 @@ import numpy as np
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import DeadEndError, OptionError, SpecError
-from constrain.partial_json import PartialJson
 from constrain.posterior import Posterior
 from constrain.requests import Options, Plan, Prompt, Request, plan
+from constrain.settled import Shown
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
@@ -82,15 +82,20 @@ class PartialGeneration:
     Parameters
     ----------
     value : object
-        For JSON the finished parts, as JSON data: each is valid and final, except that the containers
-        named in ``open_pointers`` may still grow. ``None`` where nothing is finished.
+        For JSON what is final, as JSON data: what is written, and what must follow it whatever comes next (the
+        rest of an enum's value that is told from the others, a constant). ``None`` where nothing is.
     text : str
         The text so far, whole characters only.
     token_ids : list of int
     open_pointers : tuple of str
-        JSON pointers (RFC 6901) of the objects and arrays that are still open, outermost first.
+        JSON pointers (RFC 6901) of what may still change: of the objects and arrays that are still open,
+        outermost first, and of members that another one of the same name may replace. All else in ``value`` is
+        valid and final.
     is_complete : bool
         Always false; a ``Generation`` follows.
+    final : tuple of str
+        JSON pointers of what has become final with this step; a container once it is closed, its parts before
+        that.
     """
 
     value: Any
@@ -98,6 +103,7 @@ class PartialGeneration:
     token_ids: list[int]
     open_pointers: tuple[str, ...] = ()
     is_complete: bool = False
+    final: tuple[str, ...] = ()
 
 
 @overload
@@ -301,21 +307,20 @@ def _stream(
 ) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
-    reader = PartialJson() if compiled.spec.is_json else None
-    shown = ""
+    shown = Shown(compiled) if compiled.spec.is_json else None
+    before = ""
     for _ in _running(decoder, planned):
         text = row.text.decode("utf-8", errors="ignore")
-        if row.is_finished or text == shown:
+        if row.is_finished or text == before:
             continue
-        if not text.startswith(shown):
-            # Checks took the output back.
-            reader, shown = (PartialJson() if reader else None), ""
-        if reader is not None:
-            reader.feed(text[len(shown) :])
-        shown = text
-        value = reader.value() if reader else None
-        pointers = reader.open_pointers() if reader else ()
-        yield PartialGeneration(value, text, list(row.token_ids), pointers)
+        before = text
+        if shown is None:
+            yield PartialGeneration(None, text, list(row.token_ids))
+            continue
+        settled, final = shown.read(bytes(row.text))
+        yield PartialGeneration(
+            settled.value(), text, list(row.token_ids), settled.open_pointers(), final=final
+        )
     yield _result(row, compiled, planned.options)
 
 
