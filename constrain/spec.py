@@ -294,13 +294,12 @@ def _type_spec(kind: str, tp: Any, given: Mapping[str, Any], limits: Limits | No
 
     found = type_schema(tp)
     spec = _schema_spec(kind, found.schema, given, found.parse, tp, limits)
-    # What the schema can't say, validators of the user above all, is found out by reading the value.
-    return spec if found.is_exact else spec.where(_is_read, when="value")
+    if found.is_exact:
+        return spec
+    from constrain.type_check import TypeCheck
 
-
-def _is_read(value: object) -> bool:
-    """Ask nothing more of a value that its type could read."""
-    return True
+    name = tp.__name__ if isinstance(tp, type) else repr(tp)
+    return spec.with_checks(TypeCheck(name, _type_key(tp), found.parse))
 
 
 def _schema_spec(
