@@ -124,8 +124,8 @@ class PartialJson:
         pointer = ""
         for depth, container in enumerate(self._stack):
             is_list = isinstance(container, list)
-            parts = list(range(len(container)) if is_list else container)
-            last = parts.pop() if depth + 1 < len(self._stack) else None
+            parts: list[Any] = list(range(len(container)) if is_list else container)
+            last = parts.pop() if depth + 1 < len(self._stack) else ""
             for part in parts:
                 if is_list or part not in self._replaceable[depth]:
                     yield f"{pointer}/{_token(part)}"

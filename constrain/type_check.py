@@ -23,12 +23,18 @@ class TypeCheck(FunctionCheck):
         From a text to a value; raises ``pydantic.ValidationError``.
     """
 
-    __slots__ = ("_type_name",)
+    __slots__ = ("_key", "_type_name")
 
     def __init__(self, name: str, key: object, parse: Callable[[str], Any]) -> None:
         super().__init__(_is_read, "value", parse)
-        self._identity = (hash(key), key)
+        self._key = key
         self._type_name = name
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, TypeCheck) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     @property
     def name(self) -> str:
