@@ -111,6 +111,10 @@ def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
             from constrain.tags import structural_tag
 
             return structural_tag(data["tag"], **data["options"], limits=limits)
+        case "tool_calls":
+            from constrain.tool_spec import tools_from_source
+
+            return tools_from_source(data, limits)
         case "json_schema" | "python_type":
             return json_schema(data["schema"], **data["options"], limits=limits)
     raise KeyError(f"kind {data['kind']!r}")

@@ -5,22 +5,26 @@ The constructors are in `constrain.spec`.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from constrain.checks import Check, FunctionCheck, Tally, begin_all, holds
 from constrain.combined_checks import either, in_sequence
 from constrain.errors import LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.explanation import Explanation, explain_failure, place_explanation, with_word
 from constrain.grammars.combine import concatenation, union
-from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
+from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
+from constrain.pickling import Identity, NotPicklableError
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
+from constrain.tokenizer_index.special_tokens import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _SHOWN = 60
+Output: TypeAlias = tuple[str | SpecialToken, ...]
+"""A whole output: texts, and between them the special tokens that its spec names."""
 
 
 class Spec:
@@ -67,6 +73,7 @@ class Spec:
         "_network",
         "_options",
         "_parse",
+        "_remake",
         "_shown",
         "_source",
         "checks",
@@ -89,6 +96,7 @@ class Spec:
     _options: tuple[tuple[str, object], ...]
     _shown: str
     _source: Mapping[str, Any] | None
+    _remake: partial[Spec] | None
     _lock: threading.Lock
     _arena: Arena | None
     _bytes: CompiledSpec | None
@@ -104,6 +112,7 @@ class Spec:
         ignored: tuple[str, ...] = (),
         options: tuple[tuple[str, object], ...] = (),
         source: Mapping[str, Any] | None = None,
+        remake: partial[Any] | None = None,
         shown: str,
         watch: Watch,
         checks: tuple[Check, ...] = (),
@@ -120,6 +129,7 @@ class Spec:
         put(self, "_options", options)
         put(self, "_shown", shown)
         put(self, "_source", source)
+        put(self, "_remake", remake)
         put(self, "limits", watch.limits)
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
@@ -132,8 +142,14 @@ class Spec:
     @classmethod
     def from_grammar(cls, grammar: Grammar, *, name: str = "grammar", limits: Limits | None = None) -> Spec:
         """Return the spec of a grammar in the intermediate representation; ``parse`` gives the text."""
-        key = name, id(grammar), Kept(grammar)
-        return cls("grammar", key, grammar, shown=name, watch=Watch(limits or Limits()))
+        return cls._of_identity(Identity.of(grammar), name, limits or Limits())
+
+    @classmethod
+    def _of_identity(cls, identity: Identity, name: str, limits: Limits) -> Spec:
+        grammar = identity.value
+        assert isinstance(grammar, Grammar)
+        remake = partial(cls._of_identity, identity, name, limits)
+        return cls("grammar", (name, identity), grammar, remake=remake, shown=name, watch=Watch(limits))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Spec cannot be changed: {name!r}")
@@ -159,6 +175,17 @@ class Spec:
             return f"({self._shown}){demands}" if demands else self._shown
         options = "".join(f", {name}={value!r}" for name, value in self._options)
         return f"{self.kind}({self._shown}{options}){demands}"
+
+    def __copy__(self) -> Spec:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Spec:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._remake is None:
+            raise NotPicklableError(f"{self!r} cannot be pickled.", hint="Make it where it is needed.")
+        return operator.call, (self._remake,)
 
     @property
     def grammar(self) -> Grammar:
@@ -188,6 +215,11 @@ class Spec:
         assert self._network is not None
         return self._network
 
+    @property
+    def special_tokens(self) -> tuple[str | int, ...]:
+        """The special tokens that the spec names, by name or id."""
+        return self.network.special_tokens
+
     # -------------------------------------------------------------------------------- operators
 
     def __or__(self, other: Spec) -> Spec:
@@ -206,6 +238,7 @@ class Spec:
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
             source={"parts": [self, other]},
+            remake=partial(operator.or_, self, other),
             shown=f"{_operand(self, 'union')} | {_operand(other, 'union')}",
             watch=Watch(self.limits),
             checks=either(self, other),
@@ -221,6 +254,7 @@ class Spec:
             concatenation(self.grammar, other.grammar, Watch(self.limits)),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
             source={"parts": [self, other]},
+            remake=partial(operator.add, self, other),
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
             watch=Watch(self.limits),
             checks=in_sequence(self, other),
@@ -247,7 +281,9 @@ class Spec:
         OptionError
             ``when`` is unknown or ``check`` cannot be called.
         """
-        return self.with_checks(FunctionCheck(check, when, self._parse))
+        other = self.with_checks(FunctionCheck(check, when, self._parse))
+        object.__setattr__(other, "_remake", partial(_demanding, self, check, when))
+        return other
 
     def with_checks(self, *checks: Check) -> Self:
         """Return the spec of those texts that pass some checks as well."""
@@ -382,6 +418,28 @@ class Spec:
         """
         return self._parse(text)
 
+    def parse_output(self, output: Output) -> Any:
+        """Return the value of an output whose special tokens are told from text; else like `parse`.
+
+        Parameters
+        ----------
+        output : tuple of str and SpecialToken
+            As `CompiledSpec.output` makes it of token ids. In text, the name of a special token is text.
+        """
+        if self.kind == "union":
+            first, second = self._key  # type: ignore[misc]
+            found: Spec = first if first.takes(output) else second
+            return found.parse_output(output)
+        return self.parse("".join(part if isinstance(part, str) else str(part.name) for part in output))
+
+    def takes(self, output: Output) -> bool:
+        """Is a whole output, with its special tokens, a member?"""
+        parts = [spelling(part.name) if isinstance(part, SpecialToken) else encoded(part) for part in output]
+        if None in parts:
+            return False
+        arena, state, _ = self._read(b"".join(part for part in parts if part is not None))
+        return state >= 0 and arena.is_accepting(state)
+
     def source(self) -> dict[str, Any] | None:
         """Return what the spec was made from, as arguments of its constructor; ``None`` if that is no text.
 
@@ -452,19 +510,8 @@ class Spec:
         return [repr(text) for text in texts if text and text.encode().startswith(before)]
 
 
-class Kept:
-    """Keeps an object alive in a key, so that its identity stays its own; all are equal."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kept)
-
-    def __hash__(self) -> int:
-        return 0
+def _demanding(spec: Spec, check: Callable[[Any], bool], when: str) -> Spec:
+    return spec.where(check, when=when)
 
 
 def _operand(spec: Spec, kind: str) -> str:

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
+from constrain.decoders.beam import BeamDecoder
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import DeadEndError, OptionError, SpecError
 from constrain.posterior import Posterior
-from constrain.requests import Options, Plan, Prompt, Request, plan
+from constrain.requests import Options, Plan, Prompt, Request, RowDecoder, plan
 from constrain.settled import Shown
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
-    from constrain.decoders.local import LocalDecoder
-    from constrain.decoders.rejection import RejectionDecoder
     from constrain.protocols import LogitsBackend
 
 __all__ = ["Generation", "PartialGeneration", "Posterior", "Stats", "agenerate", "generate", "stream"]
@@ -125,7 +124,7 @@ def generate(
     prompt: str,
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal["local", "rejection", "aligned", "mcmc", "beam", "speculative"] = "local",
     n: Literal[1] = 1,
     **options: Any,
 ) -> Generation: ...
@@ -135,7 +134,7 @@ def generate(
     prompt: Prompt | Sequence[Prompt],
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal["local", "rejection", "aligned", "mcmc", "beam", "speculative"] = "local",
     **options: Any,
 ) -> Generation | list[Generation]: ...
 @overload
@@ -175,6 +174,10 @@ def generate(
         ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
         ``"rejection"``: see ``constrain.decoders.rejection`` and ``RejectionOptions``.
         ``"smc"``: see ``constrain.decoders.smc`` and ``SmcOptions``.
+        ``"aligned"``: see ``constrain.decoders.aligned`` and ``AlignedOptions``.
+        ``"mcmc"``: see ``constrain.decoders.mcmc`` and ``McmcOptions``.
+        ``"beam"``: see ``constrain.decoders.beam`` and ``BeamOptions``.
+        ``"speculative"``: see ``constrain.decoders.speculative`` and ``SpeculativeOptions``.
     max_tokens : int
         Most tokens to generate, the end token counted. The output is the model's choice among the
         members that fit. What the model's context leaves is a limit too.
@@ -188,7 +191,7 @@ def generate(
     seed : int or None
         Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
     n : int
-        Outputs a prompt; 1 for ``"smc"``.
+        Outputs a prompt; 1 for ``"smc"``. By ``"beam"`` the best ``n``, or fewer where there are no more.
 
     Returns
     -------
@@ -227,24 +230,24 @@ def generate(
         method_options=method_options,
     )
     planned = plan(request)
+    pairs = list(zip(planned.rows, planned.compiled, strict=True))
     if isinstance(planned.decoder, SmcDecoder):
-        posteriors = [
-            _posterior(planned.decoder.run(row), spec, planned.options)
-            for row, spec in zip(planned.rows, planned.compiled, strict=True)
-        ]
+        posteriors = [_posterior(planned.decoder.run(row), spec, planned.options) for row, spec in pairs]
         return posteriors[0] if planned.is_single else posteriors
-    size = planned.options.batch_size
-    for begin in range(0, len(planned.rows), size):
-        rows = planned.rows[begin : begin + size]
-        try:
-            for _ in planned.decoder.run(rows):
-                pass
-        except DeadEndError as error:
-            _keep_result(error, planned)
-            raise
-    results = [
-        _result(row, spec, planned.options) for row, spec in zip(planned.rows, planned.compiled, strict=True)
-    ]
+    try:
+        if isinstance(planned.decoder, BeamDecoder):
+            pairs = [
+                (found, spec) for row, spec in pairs for found in planned.decoder.search(row)[: planned.n]
+            ]
+        else:
+            size = planned.options.batch_size
+            for begin in range(0, len(planned.rows), size):
+                for _ in planned.decoder.run(planned.rows[begin : begin + size]):
+                    pass
+    except DeadEndError as error:
+        _keep_result(error, planned)
+        raise
+    results = [_result(row, spec, planned.options) for row, spec in pairs]
     return results[0] if planned.is_single else results
 
 
@@ -263,7 +266,7 @@ async def agenerate(
     prompt: Prompt | Sequence[Prompt],
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal["local", "rejection", "aligned", "mcmc", "beam", "speculative"] = "local",
     **options: Any,
 ) -> Generation | list[Generation]: ...
 @overload
@@ -297,14 +300,14 @@ def stream(
     planned = plan(Request.of(model, prompt, output, options))
     if not planned.is_single:
         raise OptionError("stream() makes one output of one prompt; use generate() for more.")
-    if isinstance(planned.decoder, SmcDecoder):
-        raise OptionError("stream() shows one output, and method='smc' has many; use generate().")
+    if isinstance(planned.decoder, SmcDecoder | BeamDecoder):
+        raise OptionError(
+            "stream() shows one output that grows; methods 'smc' and 'beam' have many: use generate()."
+        )
     return _stream(planned, planned.decoder)
 
 
-def _stream(
-    planned: Plan, decoder: LocalDecoder | RejectionDecoder
-) -> Iterator[PartialGeneration | Generation]:
+def _stream(planned: Plan, decoder: RowDecoder) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
     shown = Shown(compiled) if compiled.spec.is_json else None
@@ -324,7 +327,7 @@ def _stream(
     yield _result(row, compiled, planned.options)
 
 
-def _running(decoder: LocalDecoder | RejectionDecoder, planned: Plan) -> Iterator[None]:
+def _running(decoder: RowDecoder, planned: Plan) -> Iterator[None]:
     try:
         yield from decoder.run(planned.rows)
     except DeadEndError as error:
@@ -340,15 +343,15 @@ def _keep_result(error: DeadEndError, planned: Plan) -> None:
 
 
 def _value(row: Row, compiled: CompiledSpec) -> Any:
-    text = compiled.with_names(bytes(row.text), row.token_ids).decode("utf-8", errors="surrogateescape")
+    output = compiled.output(bytes(row.text), row.token_ids, row.n_prefix)
     try:
-        return compiled.spec.parse(text)
+        return compiled.spec.parse_output(output)
     except ValueError as error:
         # A member of the language, so only code of the type itself can object.
         raise SpecError(
             f"The output of row {row.index} fits {compiled.spec!r}, but its type's own validation refuses "
             f"it: {error}",
-            source=text,
+            source=row.text.decode("utf-8", errors="surrogateescape"),
             hint="State the rule in the type (pydantic.Field, Literal), so that it is enforced while decoding.",
         ) from error
 

@@ -14,11 +14,15 @@ import numpy as np
 
 from constrain.compiled import CompiledSpec
 from constrain.compiled import compile as compile_spec
+from constrain.decoders.aligned import AlignedDecoder, AlignedOptions
+from constrain.decoders.beam import BeamDecoder, BeamOptions
 from constrain.decoders.local import LocalDecoder, LocalOptions
+from constrain.decoders.mcmc import McmcDecoder, McmcOptions
 from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
 from constrain.decoders.row_checks import RowChecks
 from constrain.decoders.rows import Row
 from constrain.decoders.smc import SmcDecoder, SmcOptions
+from constrain.decoders.speculative import SpeculativeDecoder, SpeculativeOptions
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
@@ -32,14 +36,30 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Message]
 
-Decoder: TypeAlias = LocalDecoder | RejectionDecoder | SmcDecoder
-Options: TypeAlias = LocalOptions | RejectionOptions | SmcOptions
+RowDecoder: TypeAlias = LocalDecoder | RejectionDecoder | AlignedDecoder | McmcDecoder | SpeculativeDecoder
+"""Decoders whose ``run`` brings each row to its end."""
+Decoder: TypeAlias = RowDecoder | SmcDecoder | BeamDecoder
+Options: TypeAlias = (
+    LocalOptions
+    | RejectionOptions
+    | SmcOptions
+    | AlignedOptions
+    | McmcOptions
+    | BeamOptions
+    | SpeculativeOptions
+)
 
 METHODS: dict[str, tuple[Callable[..., Decoder], type[Options]]] = {
+    "aligned": (AlignedDecoder, AlignedOptions),
+    "beam": (BeamDecoder, BeamOptions),
     "local": (LocalDecoder, LocalOptions),
+    "mcmc": (McmcDecoder, McmcOptions),
     "rejection": (RejectionDecoder, RejectionOptions),
     "smc": (SmcDecoder, SmcOptions),
+    "speculative": (SpeculativeDecoder, SpeculativeOptions),
 }
+# Methods that make several outputs of one row.
+_MANY = (SmcOptions, BeamOptions)
 
 _MAX_COMPILED = 32
 _compiled: OrderedDict[tuple[Spec, Vocabulary], CompiledSpec] = OrderedDict()
@@ -85,6 +105,8 @@ class Plan:
     compiled: list[CompiledSpec]
     decoder: Decoder
     options: Options
+    n: int
+    """Outputs a prompt."""
     is_single: bool
     """One prompt and one output: the caller gets a result, not a list."""
 
@@ -154,6 +176,9 @@ def plan(request: Request) -> Plan:
             f"n={request.n}: method='smc' returns one posterior for each prompt; ask for more particles "
             "(particles=), and draw outputs with posterior.sample()."
         )
+    if isinstance(options, BeamOptions) and request.n > options.width:
+        raise OptionError(f"n={request.n}: method='beam' with width={options.width} finds no more than that.")
+    copies = 1 if isinstance(options, _MANY) else request.n
     sampling = _sampling(request)
     streams = RandomStreams(request.seed)
     stop = _stop_strings(request.stop)
@@ -170,12 +195,12 @@ def plan(request: Request) -> Plan:
         zip(prompts, _outputs(request, len(prompts), is_batch), strict=True)
     ):
         ids = _prompt_ids(model, prompt, place)
-        for copy in range(request.n):
-            rows.append(_row(request, place * request.n + copy, ids, spec))
+        for copy in range(copies):
+            rows.append(_row(request, place * copies + copy, ids, spec))
             specs.append(spec)
     decoder_type, _ = METHODS[request.method]
     decoder = decoder_type(model, sampling, streams, stop=stop, options=options)
-    return Plan(rows, specs, decoder, options, is_single=not is_batch and request.n == 1)
+    return Plan(rows, specs, decoder, options, request.n, is_single=not is_batch and request.n == 1)
 
 
 def _options(request: Request) -> Options:

@@ -485,6 +485,7 @@ class Arena:
         header[k.S_IGNORED_MOST] = 1 if most is None else most
         header[k.S_IGNORED_STEP] = most is not None
         header[k.S_START_NULLABLE] = network.start_nullable
+        header[k.S_STARTS] = network.n_starts
 
     def _put_tables(self) -> None:
         header = self._header

@@ -32,13 +32,25 @@ and for each accept set ``a`` the node set where the next lexeme starts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from llvmlite import ir as llvm
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic as _typed_intrinsic
 
+from constrain.tokenizer_index.kernel_memory import VIEW, intrinsic
+from constrain.tokenizer_index.kernel_memory import entry_point as _entry_point
+from constrain.tokenizer_index.kernel_memory import get8 as _get8
+from constrain.tokenizer_index.kernel_memory import get16 as _get16
+from constrain.tokenizer_index.kernel_memory import get32 as _get32
+from constrain.tokenizer_index.kernel_memory import get64 as _get64
+from constrain.tokenizer_index.kernel_memory import header as _header
+from constrain.tokenizer_index.kernel_memory import kernel as _kernel
+from constrain.tokenizer_index.kernel_memory import put16 as _put16
+from constrain.tokenizer_index.kernel_memory import put32 as _put32
+from constrain.tokenizer_index.kernel_memory import put64 as _put64
+from constrain.tokenizer_index.kernel_memory import quick as _quick
+from constrain.tokenizer_index.kernel_memory import set_header as _set_header
+from constrain.tokenizer_index.kernel_memory import view as _view
 from constrain.tokenizer_index.layout import (
     A_ATTR,
     A_OFF,
@@ -121,7 +133,6 @@ from constrain.tokenizer_index.layout import (
     INNER_NODES,
     INNER_OFF,
     IS_BLANK,
-    IS_CHECKED,
     IS_FINAL,
     IS_HUB,
     IS_LINE,
@@ -253,6 +264,7 @@ from constrain.tokenizer_index.layout import (
     S_SPLIT_SIZE,
     S_STAMP,
     S_START_NULLABLE,
+    S_STARTS,
     S_STUCK,
     S_TAB,
     S_TERMINALS,
@@ -318,103 +330,6 @@ from constrain.tokenizer_index.layout import (
 
 # ------------------------------------------------------------------------------------------ memory
 
-# Numba's annotations describe intrinsics as Python sees them, with a typing context; kernels call them without.
-intrinsic: Any = _typed_intrinsic
-
-_VIEW = types.UniTuple(types.int64, 2)
-
-
-def _checked(context, builder, view, index):
-    """Emit the bounds check of the checked build."""
-    if IS_CHECKED:
-        capacity = builder.extract_value(view, 1)
-        outside = builder.icmp_unsigned(">=", index, capacity)
-        with builder.if_then(outside, likely=False):
-            context.call_conv.return_user_exc(builder, IndexError, ("kernel table index out of range",))
-
-
-def _loader(bits, is_signed):
-    @intrinsic
-    def load(typing_context, view, index):
-        def generate(context, builder, signature, arguments):
-            view, index = arguments
-            _checked(context, builder, view, index)
-            item = llvm.IntType(bits)
-            base = builder.inttoptr(builder.extract_value(view, 0), item.as_pointer())
-            value = builder.load(builder.gep(base, [index]))
-            if bits == 64:
-                return value
-            return (builder.sext if is_signed else builder.zext)(value, llvm.IntType(64))
-
-        return types.int64(_VIEW, types.int64), generate
-
-    return load
-
-
-def _storer(bits):
-    @intrinsic
-    def store(typing_context, view, index, value):
-        def generate(context, builder, signature, arguments):
-            view, index, value = arguments
-            _checked(context, builder, view, index)
-            item = llvm.IntType(bits)
-            base = builder.inttoptr(builder.extract_value(view, 0), item.as_pointer())
-            if bits < 64:
-                value = builder.trunc(value, item)
-            builder.store(value, builder.gep(base, [index]))
-            return context.get_dummy_value()
-
-        return types.none(_VIEW, types.int64, types.int64), generate
-
-    return store
-
-
-_get8 = _loader(8, False)
-_get16 = _loader(16, True)
-_get32 = _loader(32, True)
-_get64 = _loader(64, True)
-_put16 = _storer(16)
-_put32 = _storer(32)
-_put64 = _storer(64)
-
-
-@intrinsic
-def _header(typing_context, h, slot):
-    """Read one slot of the header."""
-
-    def generate(context, builder, signature, arguments):
-        base = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
-        return builder.load(builder.gep(base, [arguments[1]]))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _set_header(typing_context, h, slot, value):
-    """Write one slot of the header."""
-
-    def generate(context, builder, signature, arguments):
-        base = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
-        builder.store(arguments[2], builder.gep(base, [arguments[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def _view(typing_context, h, table):
-    """Return (address, capacity) of a table."""
-
-    def generate(context, builder, signature, arguments):
-        i64 = llvm.IntType(64)
-        base = builder.inttoptr(arguments[0], i64.as_pointer())
-        table = arguments[1]
-        address = builder.load(builder.gep(base, [table]))
-        capacity = builder.load(builder.gep(base, [builder.add(table, llvm.Constant(i64, CAPACITY))]))
-        return cgutils.pack_array(builder, [address, capacity])
-
-    return _VIEW(types.int64, types.int64), generate
-
 
 @intrinsic
 def _scratch(typing_context, h, table):
@@ -430,39 +345,7 @@ def _scratch(typing_context, h, table):
         capacity = builder.load(builder.gep(pairs, [builder.add(first, llvm.Constant(i64, 1))]))
         return cgutils.pack_array(builder, [address, capacity])
 
-    return _VIEW(types.int64, types.int64), generate
-
-
-def _kernel(function):
-    """Compile a helper for int64 arguments only, linked into its callers.
-
-    Numba would compile it again for each literal argument; widening literals before it looks keeps one
-    version of each helper.
-    """
-    dispatcher = njit(nogil=True, error_model="numpy")(function)
-    template_of = dispatcher.get_call_template
-
-    def get_call_template(args, kws):
-        return template_of(tuple(types.unliteral(a) for a in args), kws)
-
-    dispatcher.get_call_template = get_call_template
-    return dispatcher
-
-
-QUICK: list[Callable[..., int]] = []
-"""Functions that Python calls for what is known already; they keep the GIL."""
-ENTRY_POINTS: list[Callable[..., int]] = []
-"""Functions that Python calls for all else; they release the GIL. Arguments and results are int64."""
-
-
-def _quick(function):
-    QUICK.append(function)
-    return function
-
-
-def _entry_point(function):
-    ENTRY_POINTS.append(function)
-    return function
+    return VIEW(types.int64, types.int64), generate
 
 
 FAR_FUNCTIONS: list[Callable[..., int]] = []
@@ -3268,7 +3151,8 @@ def _advance_token(h, d, token):
 
 @_kernel
 def _start(h):
-    """Return the first matcher state."""
+    """Return the first matcher state: one configuration for each alternative that is read apart."""
+    n_starts = _header(h, S_STARTS)
     flags = 0
     if _header(h, S_LEADING) == 0:
         flags |= _header(h, S_IGNORED_MOST) << P_IGNORED
@@ -3276,10 +3160,10 @@ def _start(h):
         flags |= P_ACCEPTING
     r = _room(h, BUF_KERNEL, 2)
     if r == 0:
-        r = _room(h, BUF_CONFIG, 2)
+        r = _room(h, BUF_CONFIG, n_starts + 1)
     if r < 0:
         return r
-    # Dotted state 0 starts the augmented rule; origin -1 is stored as 0. Where the only text is the empty
+    # Dotted states from 0 on start the augmented rule; origin -1 is stored as 0. Where the only text is the empty
     # one nothing follows it, and no blank may either.
     _put64(_view(h, BUF_KERNEL), 0, 0)
     term_off = _view(h, TERM_OFF)
@@ -3296,15 +3180,16 @@ def _start(h):
                 _set_header(h, S_AFTER_NEWLINE + i, r)
         if r < 0:
             return r
-    _put64(_view(h, BUF_KERNEL), 0, 0)
-    p = _parser_intern(h, n, flags, -1, 0)
-    if p < 0:
-        return p
-    l = _start_lexer(h, p)
-    if l < 0:
-        return l
-    _put64(_view(h, BUF_CONFIG), 0, (p << 32) | l)
-    return _configuration_intern(h, 1)
+    for i in range(n_starts):
+        _put64(_view(h, BUF_KERNEL), 0, i << 32)
+        p = _parser_intern(h, n, flags, -1, 0)
+        if p < 0:
+            return p
+        l = _start_lexer(h, p)
+        if l < 0:
+            return l
+        _put64(_view(h, BUF_CONFIG), i, (p << 32) | l)
+    return _configuration_intern(h, n_starts)
 
 
 @_kernel

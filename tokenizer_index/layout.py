@@ -183,6 +183,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_IGNORED_MOST,  # ignored lexemes in a row
     S_IGNORED_STEP,  # what one counts: 0 where there is no limit
     S_START_NULLABLE,
+    S_STARTS,  # dotted states that start the text: alternatives that are read apart
     S_GROW_TABLE,
     S_GROW_NEED,
     S_LIMIT,
@@ -224,7 +225,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_AFTER_DEDENT,
     S_BLOCKED,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 55)
+) = range(SCALARS, SCALARS + 56)
 MAX_FAR = 64
 HEADER_SIZE = S_FAR + MAX_FAR
 
@@ -297,3 +298,54 @@ ALL_CHARACTERS = 1 << 62
     OP_INNER_STATES,
     OP_WALK_LEXER,
 ) = range(11)
+
+# ------------------------------------------------------------------------------------------ lexeme walks
+# The header of a walk (`lexeme_product`): two columns (address, capacity) for each table, then scalars.
+
+(
+    W_EDGES,  # i32 (n_edges, 5) of all terminals, as in fragments
+    W_EDGE_OFF,
+    W_POSITIONS,  # i32 (n_positions, 6), as in fragments
+    W_LITERAL,  # i32 (n_positions,) the literal a position belongs to
+    W_TERMINAL_OF,  # i32 (n_literals,)
+    W_NEGATIVE,  # i32 (n_literals,)
+    W_POSITIVE,  # i32 (n_terminals,) positive literals of a terminal
+    W_PRIORITY,
+    W_GREEDY,
+    W_OFF,  # i64 (most + 3,) states: 0 is the start
+    W_POOL,  # i32 positions
+    W_HASH,  # i32
+    W_MASK,  # i64 (most + 2, 4) bytes read in a state
+    W_FLAGS,  # i32 (most + 2,)
+    W_TO_OFF,  # i64 (most + 3,)
+    W_TO,  # i32 states reached
+    W_STAMP_POSITION,  # i64
+    W_STAMP_LITERAL,  # i64
+    W_STAMP_TERMINAL,  # i64
+    W_STAMP_STATE,  # i64
+    W_COUNT,  # i32 (n_terminals,) positive literals met
+    W_FIRST,  # i32 (256,) the first edge in W_NEXT that begins with a byte
+    W_NEXT,  # i32
+    W_EDGE,  # i32
+    W_ACTIVE,  # i32
+    W_CELL,  # i32
+    N_WALK_TABLES,
+) = range(27)
+
+(
+    W_TERMINAL,
+    W_COMPANION,
+    W_MOST,
+    W_DONE,  # states whose edges are known
+    W_N,
+    W_N_TO,
+    W_STAMP,
+    W_WORK_LIMIT,
+    W_NEED_TABLE,
+    W_NEED,
+    WALK_SIZE,
+) = range(2 * N_WALK_TABLES, 2 * N_WALK_TABLES + 11)
+
+# Flags of a state: the terminal walked for may end; a greedy one of its priority may; one of higher priority may; the
+# companion is read.
+ENDS, ENDS_GREEDY, ENDS_ABOVE, HAS_COMPANION = 1, 2, 4, 8

@@ -102,7 +102,7 @@ class RuleGraphs:
         self._most = _SPARE * watch.limits.states
         self._ids: dict[str, int] = {}
         self._unread: list[tuple[int, Expression]] = []
-        self._unread.append((self.add_rule(""), RuleReference(grammar.start)))
+        self._unread.append((self.add_rule(""), Choice(grammar.alternatives)))
         for rule, body in self._unread:  # grows while it is read
             self._read_rule(rule, body)
         self.used = {symbol for edges in self.edges for symbol, _ in edges if symbol >= 0}

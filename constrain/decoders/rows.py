@@ -40,6 +40,10 @@ class Stats:
         Time for masks and matchers, and for the model; a batch's time is shared out to its rows.
     checks : int
         Tokens that were checked one by one, by methods that ask for single tokens, not for masks.
+    drafted_tokens : int
+        Tokens that were drafted, by methods that draft.
+    attempts, accepted : int
+        Outputs, or parts of one, that were begun and taken, by methods that may throw some away.
     check_calls : int
         How often the spec's checks (`Spec.where`) were asked.
     check_failures : int
@@ -58,6 +62,9 @@ class Stats:
     forced_tokens: int = 0
     model_calls: int = 0
     checks: int = 0
+    drafted_tokens: int = 0
+    attempts: int = 0
+    accepted: int = 0
     mask_seconds: float = 0.0
     model_seconds: float = 0.0
     check_calls: int = 0
@@ -108,6 +115,12 @@ class Row:
     """Whether ``log_weight`` is right, as far as the row goes."""
     stats: Stats = field(default_factory=Stats)
     allowed: IdArray = field(default_factory=lambda: np.empty(0, np.intp))
+    n_prefix: int = -1
+    """Bytes of ``text`` that the generated tokens come after."""
+
+    def __post_init__(self) -> None:
+        if self.n_prefix < 0:
+            self.n_prefix = len(self.text)
 
     @property
     def remaining(self) -> int:
@@ -166,6 +179,17 @@ class Row:
                 del self.text[end:]
                 self.is_finished = True
                 return
+
+    def replay(self, token_ids: Sequence[int], vocabulary: Vocabulary) -> None:
+        """Append tokens that were accepted before, none of which ended the output."""
+        for token_id in token_ids:
+            self.accept(token_id, vocabulary)
+            self.covers = None
+
+    def take(self, other: Row) -> None:
+        """Become what ``other`` is; ``other`` isn't used any more."""
+        for name in (one.name for one in dataclasses.fields(self)):
+            setattr(self, name, getattr(other, name))
 
     def copy(self) -> Row:
         """A row in the same state that grows on its own."""

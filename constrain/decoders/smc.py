@@ -247,7 +247,8 @@ class SmcDecoder:
             row.log_weight -= particle.twist
             particle.twist = 0.0
             line = state.lines[particle.line]
-            particle.log_target += self._one.extend(row, line, rng.generator(row.index, step, lane))
+            extended = self._one.extend(row, line, rng.generator(row.index, step, lane))
+            particle.log_target += extended.log_probability
         self._weigh(active, step)
         log_weights = state.log_weights
         size = effective_sample_size(log_weights)
