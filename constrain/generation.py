@@ -21,9 +21,9 @@ from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import DeadEndError, OptionError, SpecError
 from constrain.generations import FinishReason, Generation, PartialGeneration
-from constrain.partial_json import PartialJson
 from constrain.posterior import Posterior
 from constrain.requests import Options, Plan, Prompt, Request, RowDecoder, is_batch, plan
+from constrain.settled import Shown
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
@@ -269,21 +269,20 @@ def stream(
 def _stream(planned: Plan, decoder: RowDecoder) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
-    reader = PartialJson() if compiled.spec.is_json else None
-    shown = ""
+    shown = Shown(compiled) if compiled.spec.is_json else None
+    before = ""
     for _ in _running(decoder, planned):
         text = row.text.decode("utf-8", errors="ignore")
-        if row.is_finished or text == shown:
+        if row.is_finished or text == before:
             continue
-        if not text.startswith(shown):
-            # Checks took the output back.
-            reader, shown = (PartialJson() if reader else None), ""
-        if reader is not None:
-            reader.feed(text[len(shown) :])
-        shown = text
-        value = reader.value() if reader else None
-        pointers = reader.open_pointers() if reader else ()
-        yield PartialGeneration(value, text, list(row.token_ids), pointers)
+        before = text
+        if shown is None:
+            yield PartialGeneration(None, text, list(row.token_ids))
+            continue
+        settled, final = shown.read(bytes(row.text))
+        yield PartialGeneration(
+            settled.value(), text, list(row.token_ids), settled.open_pointers(), final=final
+        )
     yield _result(row, compiled, planned.options)
 
 

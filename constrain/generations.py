@@ -58,15 +58,20 @@ class PartialGeneration:
     Parameters
     ----------
     value : object
-        For JSON the finished parts, as JSON data: each is valid and final, except that the containers
-        named in ``open_pointers`` may still grow. ``None`` where nothing is finished.
+        For JSON what is final, as JSON data: what is written, and what must follow it whatever comes next (the
+        rest of an enum's value that is told from the others, a constant). ``None`` where nothing is.
     text : str
         The text so far, whole characters only.
     token_ids : list of int
     open_pointers : tuple of str
-        JSON pointers (RFC 6901) of the objects and arrays that are still open, outermost first.
+        JSON pointers (RFC 6901) of what may still change: of the objects and arrays that are still open,
+        outermost first, and of members that another one of the same name may replace. All else in ``value`` is
+        valid and final.
     is_complete : bool
         Always false; a ``Generation`` follows.
+    final : tuple of str
+        JSON pointers of what has become final with this step; a container once it is closed, its parts before
+        that.
     """
 
     value: Any
@@ -74,3 +79,4 @@ class PartialGeneration:
     token_ids: list[int]
     open_pointers: tuple[str, ...] = ()
     is_complete: bool = False
+    final: tuple[str, ...] = ()

@@ -17,8 +17,8 @@ from constrain.decoders.draft import CHOICE_LANE, Draft, DraftDecoder, DraftOpti
 from constrain.decoders.rows import Stats
 from constrain.decoders.sketch import SketchOptions, SketchStats, ask_black_box
 from constrain.generations import Generation
-from constrain.numerics import RandomStreams, logsumexp
 from constrain.nearest_member import repair
+from constrain.numerics import RandomStreams, logsumexp
 from constrain.requests import (
     Request,
     check_model,

@@ -163,7 +163,9 @@ def test_one_draft_is_plain_two_stages() -> None:
         def write_prompt(self, prompt: Any, drafts: Sequence[str], schema: str | None) -> str:
             return prompt + "c" + "c".join(drafts)
 
-    several = constrain.generate(model, "a", spec, choose="concat", k=3, **{**common, "template": Listed(text_think="{prompt}")})
+    several = constrain.generate(
+        model, "a", spec, choose="concat", k=3, **{**common, "template": Listed(text_think="{prompt}")}
+    )
     assert several.stats.draft.chosen is None and len(several.stats.draft.log_weights) == 1
     assert several.log_weight is not None
 
