@@ -469,7 +469,7 @@ def test_agenerate(model: TableModel) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"method": "smarter"}, "method='smarter' is unknown; known: 'local', 'rejection', 'smc'"),
+        ({"method": "smarter"}, "method='smarter' is unknown; known: 'aligned', 'beam', 'draft', 'local'"),
         ({"width": 4}, "no argument 'width'; the options of method='local' are batch_size, jump_forward"),
         ({"jump_forward": "far"}, "jump_forward='far': expected one of token, text, off"),
         ({"batch_size": 0}, "batch_size=0"),
