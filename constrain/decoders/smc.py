@@ -465,7 +465,9 @@ class SmcDecoder:
             draws.append(generator.random())
         state.moves += len(movers)
         n_lines = state.reader.n_lines
-        state.reader.select([*range(n_lines), *(particle.line for particle in state.particles)])
+        # Finished ones have no line any more; any will do, it reads what it has not.
+        own = (0 if particle.row.is_finished else particle.line for particle in state.particles)
+        state.reader.select([*range(n_lines), *own])
         lanes = range(lane, lane + len(movers))
         self._finish(rng, state.reader, n_lines, movers, lanes, state.n_steps, state.n_steps)
         valid = [one for one in movers if one.row.log_weight > -math.inf]
