@@ -89,3 +89,11 @@ class LogitsBackend(Protocol):
         logits : (len(prompts), vocab_size) float32
             The model's row after the last token of each prompt.
         """
+
+
+@runtime_checkable
+class TextBackend(Protocol):
+    """A model that shows nothing but text."""
+
+    def complete(self, prompt: str | Sequence[Message]) -> str:
+        """The model's answer to a text or to chat messages."""

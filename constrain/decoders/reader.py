@@ -32,6 +32,11 @@ class Reader:
         self._read: list[list[int]] = [[] for _ in rows]
         self._n_prompt = [len(row.prompt_ids) for row in rows]
 
+    @property
+    def n_lines(self) -> int:
+        """Number of lines now."""
+        return len(self._read)
+
     def select(self, lines: Sequence[int]) -> None:
         """Keep the given lines in the given order; a line may be named more than once."""
         self._session.select(lines)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.compiled import Matcher
+    from constrain.decoders.draft import DraftStats
     from constrain.decoders.row_checks import RowChecks
+    from constrain.decoders.sketch import SketchStats
     from constrain.numerics import IdArray
     from constrain.protocols import DecodingSession, LogitsBackend
     from constrain.tokenizer_index.vocabulary import Vocabulary
@@ -55,6 +57,8 @@ class Stats:
     feasible_mass : list of float
         For each generated token the probability that the model chose an allowed one; with single
         checks an unbiased estimate of it.
+    draft, sketch
+        What became of the first stage, by ``method="draft"`` and ``"sketch"``.
     """
 
     prompt_tokens: int = 0
@@ -72,6 +76,8 @@ class Stats:
     check_seconds: float = 0.0
     backtracks: int = 0
     feasible_mass: list[float] = field(default_factory=list)
+    draft: DraftStats | None = None
+    sketch: SketchStats | None = None
 
 
 @dataclass(slots=True, eq=False)
