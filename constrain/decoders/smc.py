@@ -53,8 +53,9 @@ T = TypeVar("T")
 # Lanes of random numbers: particles have those from 1, resampling has 0.
 _LOOK_LANE = 1 << 32
 _MOVE_LANE = 1 << 40
-# What a text keeps whose lookahead fails, beside its own potential.
-_LOG_FLOOR = -14.0
+# How much a text's own potential counts beside what lookahead says: the less, the wilder the weights of texts that
+# lookahead missed.
+_OWN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +374,7 @@ class SmcDecoder:
         futures = self._look_ahead(rng, reader, [particles[place] for place in places], step)
         for place, future in zip(places, futures, strict=True):
             # A few outputs that all fail prove nothing: what may still succeed has to keep some weight.
-            values[place] = max(future, values[place] + _LOG_FLOOR)
+            values[place] = float(np.logaddexp(future + math.log1p(-_OWN), values[place] + math.log(_OWN)))
         return values
 
     def _potentials(self, rows: Sequence[Row], step: int) -> list[float]:
