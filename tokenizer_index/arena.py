@@ -129,6 +129,7 @@ _FIRST: dict[int, int] = {
     k.BUF_SEARCH: 64,
     k.BUF_STACK: 256,
     k.BUF_ITEMS: 128,
+    k.BUF_SEEN: 0,
     k.BUF_KERNEL: 128,
     k.BUF_CONFIG: 32,
     k.BUF_NODES: 2048,
