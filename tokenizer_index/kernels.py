@@ -487,9 +487,13 @@ def _intern(h, t, buf, n):
 
 @_kernel
 def _slot(memo, stride, key):
-    """Return the slot that holds ``key``, or the free one where it belongs."""
+    """Return the slot that holds ``key``, or the free one where it belongs.
+
+    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of the product depend on no higher bits of the key, so
+    those taken here are the lowest in which ``a`` counts.
+    """
     mask = memo[1] // stride - 1
-    x = ((key * -7046029254386353131) >> 20) & mask
+    x = ((key * -7046029254386353131) >> 32) & mask
     while True:
         k = _get64(memo, x * stride)
         if k == key or k < 0:
@@ -1367,7 +1371,7 @@ def _lower_bound(a, low, high, v):
 @_kernel
 def _item_slot(items, slots, mask, item):
     """Return the slot of an item in the ``mask + 1`` slots of BUF_SEEN, or the free one where it belongs."""
-    x = ((item * -7046029254386353131) >> 20) & mask
+    x = ((item * -7046029254386353131) >> 32) & mask
     while True:
         q = _get64(slots, x)
         if q < 0 or _get64(items, q) == item:
