@@ -373,6 +373,12 @@ class Arena:
         if self.start < 0:
             raise EmptyLanguageError("no text matches")
 
+    @property
+    def n_states(self) -> dict[str, int]:
+        """How many lexer, parser and matcher states there are so far."""
+        tables = {"lexer states": k.L_OFF, "parser states": k.P_OFF, "matcher states": k.D_OFF}
+        return {name: int(self._header[k.USED + table]) for name, table in tables.items()}
+
     # -------------------------------------------------------------------------------- set-up
 
     def _set(self, table: int, array: NDArray[Any], used: int | None = None) -> None:

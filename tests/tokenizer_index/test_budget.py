@@ -510,7 +510,9 @@ def test_ambiguity_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Completing x in ever more ways ends with the limit on seconds; what was read before is right."""
     monkeypatch.setattr(arena, "_ALLOWANCE", 2_000)
     spec = constrain.grammar('start: x\nx: x x | "a"\n', syntax="lark", lexing="any")
-    compiled = constrain.compile(spec, one_byte_per_token().build(), limits=constrain.Limits(step_seconds=1e-9))
+    compiled = constrain.compile(
+        spec, one_byte_per_token().build(), limits=constrain.Limits(step_seconds=1e-9)
+    )
     matcher, n = compiled.matcher(), 0
     with pytest.raises(LimitExceededError) as caught:
         for _ in range(2_000):
