@@ -132,10 +132,10 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
-        self._follow, begins = following_terminals(rules, len(walk.first), lines.marks, watch)
+        self._follow, firsts = following_terminals(rules, len(walk.first), lines.marks, watch)
         ignored_bits = self._ignored_bits()
         expected = {
-            *(begin | ignored_bits for begin in begins),
+            *(first | ignored_bits for first in firsts),
             *(self._expected_after(t) for t in self._symbols),
         }
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)

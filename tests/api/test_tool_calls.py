@@ -456,3 +456,59 @@ def test_names_in_json_are_escaped() -> None:
     for name in names:
         assert spec.parse(written("hermes", [(name, {})])).calls[0].name == name
         assert spec.matches(written("hermes", [(name, {})]))
+
+
+NESTED = {
+    "type": "object",
+    "properties": {"v": {"type": "string"}, "next": {"$ref": "#"}},
+    "required": ["v"],
+    "additionalProperties": False,
+}
+# One a beginning of another, letters of several bytes, no arguments, many; so many that they are written out lazily.
+ODD = [
+    *({"name": name, "parameters": NOTHING} for name in ("a", "ab", "a.b", "été")),
+    *({"name": name, "parameters": NESTED} for name in ("abc", "工具")),
+    {"name": "anything"},
+    *({"name": f"t{i}", "parameters": NOTHING} for i in range(10)),
+]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_odd_tools(template: str) -> None:
+    """Calls with marks in their strings, of tools whose names begin alike, are taken and read as they are."""
+    form = TEMPLATES[template]
+    texts = [m for m in (*form.begin, *form.after_name, *form.end, *form.close) if isinstance(m, str)]
+    marks = "".join(texts) + "<tool_call>\n<function=a></think>"
+    if names_of(form):
+        marks = marks.replace("<tool_call>", "").replace("</think>", "")
+    deep = {"v": marks, "next": {"v": "é", "next": {"v": "}]"}}}
+    spec = tool_calls(ODD, template=template)
+    for name, arguments in (
+        *((name, {}) for name in ("a", "ab", "a.b", "été", "anything", "t1")),
+        *((name, deep) for name in ("abc", "工具")),
+        ("anything", {"x": [1, "a"]}),
+    ):
+        text = WRITTEN[template]([(name, json.dumps(arguments, ensure_ascii=False))])
+        assert takes(spec, text, template), (name, arguments)
+        assert spec.parse(text).calls == (ToolCall(name, arguments),)
+        longer = WRITTEN[template]([(name + "z", json.dumps(arguments, ensure_ascii=False))])
+        assert not takes(tool_calls(ODD, template=template, tool_choice="required"), longer, template)
+
+
+def test_budgets_of_calls() -> None:
+    """Calls fit their budget, whichever tool that leaves; where none fits, the least number that does is named."""
+    model = TableModel([bytes([byte]) for byte in range(256)])
+    model.vocabulary = vocabulary_of("hermes")
+    model.eos = 256
+    model.row = random_row(model.vocabulary.size)
+    spec = tool_calls(ODD, tool_choice="required")
+    shortest = constrain.compile(spec, model.vocabulary, cache=False).matcher().min_tokens_to_finish()
+    least = int(shortest) + 1  # the end token
+    with pytest.raises(constrain.LimitExceededError, match=f"needs {least} tokens"):
+        constrain.generate(model, "x", spec, max_tokens=least - 1, seed=1)
+    for n in range(least, least + 12):
+        result = constrain.generate(model, "x", spec, max_tokens=n, seed=n)
+        assert len(result.token_ids) <= n
+        assert len(result.value.calls) == 1
+    assert constrain.generate(model, "x", tool_calls(ODD), max_tokens=5, seed=1).value.calls == ()
+    assert constrain.generate(model, "x", tool_calls([]), max_tokens=5, seed=1).value.calls == ()
