@@ -64,6 +64,12 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self.compiled = list(compiled) if isinstance(compiled, Sequence) else [compiled]
         if not self.compiled:
             raise BackendError("LogitsProcessor needs at least one compiled spec.")
+        for one in self.compiled:
+            if one.spec.checks:
+                raise BackendError(
+                    f"A LogitsProcessor cannot enforce the checks of {one.spec!r}: it never takes tokens back. Use "
+                    "constrain.generate()."
+                )
         vocabulary = self.compiled[0].vocabulary
         if any(spec.vocabulary.size != vocabulary.size for spec in self.compiled):
             raise BackendError("All compiled specs of a LogitsProcessor must share one vocabulary.")

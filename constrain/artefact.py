@@ -7,10 +7,12 @@ the spec, checked and compiled again when the file is loaded: JSON with a versio
 from __future__ import annotations
 
 import json
+import operator
 import os
 import tempfile
 import zlib
 from dataclasses import asdict
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +95,9 @@ def _described(spec: Spec) -> dict[str, Any]:
 def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
     match data["kind"]:
         case "union":
-            first, second = (_rebuilt(part, limits) for part in data["parts"])
-            return first | second
+            return reduce(operator.or_, [_rebuilt(part, limits) for part in data["parts"]])
         case "concatenation":
-            first, second = (_rebuilt(part, limits) for part in data["parts"])
-            return first + second
+            return reduce(operator.add, [_rebuilt(part, limits) for part in data["parts"]])
         case "regex":
             return regex(data["pattern"], flags=data["flags"], limits=limits)
         case "choice":
@@ -111,6 +111,10 @@ def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
             from constrain.tags import structural_tag
 
             return structural_tag(data["tag"], **data["options"], limits=limits)
+        case "tool_calls":
+            from constrain.tool_spec import tools_from_source
+
+            return tools_from_source(data, limits)
         case "json_schema" | "python_type":
             return json_schema(data["schema"], **data["options"], limits=limits)
     raise KeyError(f"kind {data['kind']!r}")

@@ -5,20 +5,26 @@ The constructors are in `constrain.spec`.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial, reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from constrain.errors import LimitExceededError, SpecError
-from constrain.explanation import Explanation, explain_failure, place_explanation, with_word
+from constrain.checks import Check, FunctionCheck, Tally, begin_all, holds
+from constrain.combined_checks import either, in_sequence
+from constrain.errors import LimitExceededError, SpecError, UnsupportedFeatureError
+from constrain.explanation import Explanation, explain_failure, place_explanation, shown_names, with_word
 from constrain.grammars.combine import concatenation, union
-from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar
+from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
+from constrain.pickling import Held, Identity, NotPicklableError
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
+from constrain.tokenizer_index.special_tokens import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _SHOWN = 60
+Output: TypeAlias = tuple[str | SpecialToken, ...]
+"""A whole output: texts, and between them the special tokens that its spec names."""
 
 
 class Spec:
@@ -51,6 +59,8 @@ class Spec:
         The grammar as arrays; what `constrain.compile` reads.
     limits : Limits
         Upper limits on its own work.
+    checks : tuple of Check
+        What is demanded beyond the grammar, by `where` and the like; decoders enforce it.
     """
 
     __slots__ = (
@@ -63,8 +73,10 @@ class Spec:
         "_network",
         "_options",
         "_parse",
+        "_remake",
         "_shown",
         "_source",
+        "checks",
         "ignored",
         "is_json",
         "kind",
@@ -72,6 +84,7 @@ class Spec:
     )
 
     kind: str
+    checks: tuple[Check, ...]
     ignored: tuple[str, ...]
     is_json: bool
     limits: Limits
@@ -83,6 +96,7 @@ class Spec:
     _options: tuple[tuple[str, object], ...]
     _shown: str
     _source: Mapping[str, Any] | None
+    _remake: partial[Spec] | None
     _lock: threading.Lock
     _arena: Arena | None
     _bytes: CompiledSpec | None
@@ -98,10 +112,14 @@ class Spec:
         ignored: tuple[str, ...] = (),
         options: tuple[tuple[str, object], ...] = (),
         source: Mapping[str, Any] | None = None,
+        remake: partial[Any] | None = None,
         shown: str,
         watch: Watch,
+        checks: tuple[Check, ...] = (),
+        has_members: bool = False,
     ) -> None:
         put = object.__setattr__
+        put(self, "checks", checks)
         put(self, "kind", kind)
         put(self, "_key", key)
         put(self, "_hash", hash((kind, key, options)))
@@ -112,11 +130,14 @@ class Spec:
         put(self, "_options", options)
         put(self, "_shown", shown)
         put(self, "_source", source)
+        put(self, "_remake", remake)
         put(self, "limits", watch.limits)
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
         put(self, "_bytes", None)
-        put(self, "_network", None if grammar is None else build_network(grammar, watch))
+        # What is made of specs with members is flattened when it is asked for: it may be one of many steps.
+        is_later = grammar is None or has_members
+        put(self, "_network", None if is_later else build_network(grammar, watch))
         if self._network is not None and _may_be_empty(self._network, kind):
             # Raises EmptyLanguageError where conjunctions turn out to have no member.
             self._byte_arena()
@@ -124,8 +145,14 @@ class Spec:
     @classmethod
     def from_grammar(cls, grammar: Grammar, *, name: str = "grammar", limits: Limits | None = None) -> Spec:
         """Return the spec of a grammar in the intermediate representation; ``parse`` gives the text."""
-        key = name, id(grammar), Kept(grammar)
-        return cls("grammar", key, grammar, shown=name, watch=Watch(limits or Limits()))
+        return cls._of_identity(Identity.of(grammar), name, limits or Limits())
+
+    @classmethod
+    def _of_identity(cls, identity: Identity, name: str, limits: Limits) -> Spec:
+        grammar = identity.value
+        assert isinstance(grammar, Grammar)
+        remake = partial(cls._of_identity, identity, name, limits)
+        return cls("grammar", (name, identity), grammar, remake=remake, shown=name, watch=Watch(limits))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Spec cannot be changed: {name!r}")
@@ -139,16 +166,29 @@ class Spec:
         return self is other or (
             self._hash == other._hash
             and (self.kind, self._options, self._key) == (other.kind, other._options, other._key)
+            and self.checks == other.checks
         )
 
     def __hash__(self) -> int:
         return self._hash
 
     def __repr__(self) -> str:
+        demands = "".join(f".where({c!r})" for c in self.checks if isinstance(c, FunctionCheck))
         if self.kind in ("union", "concatenation"):
-            return self._shown
+            return f"({self._shown}){demands}" if demands else self._shown
         options = "".join(f", {name}={value!r}" for name, value in self._options)
-        return f"{self.kind}({self._shown}{options})"
+        return f"{self.kind}({self._shown}{options}){demands}"
+
+    def __copy__(self) -> Spec:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Spec:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._remake is None:
+            raise NotPicklableError(f"{self!r} cannot be pickled.", hint="Make it where it is needed.")
+        return operator.call, (self._remake,)
 
     @property
     def grammar(self) -> Grammar:
@@ -156,11 +196,40 @@ class Spec:
         assert self._grammar is not None
         return self._grammar
 
+    def grammar_alone(self, place: str) -> Grammar:
+        """Return the grammar, to be a part of another.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The spec has checks, which have no place there.
+        """
+        if self.checks:
+            raise UnsupportedFeatureError(
+                "where",
+                reason=f"is not supported in {place}: {self!r} has checks, which are asked of whole outputs",
+                hint="Put where() on the whole, or join specs with '|' and '+', which keep their checks.",
+            )
+        return self.grammar
+
     @property
     def network(self) -> Network:
-        """The grammar as arrays."""
+        """The grammar as arrays.
+
+        Raises
+        ------
+        ConstrainError
+            A grammar that was put together of others can't be flattened; see `build_network`.
+        """
+        if self._network is None:
+            object.__setattr__(self, "_network", build_network(self.grammar, Watch(self.limits)))
         assert self._network is not None
         return self._network
+
+    @property
+    def special_tokens(self) -> tuple[str | int, ...]:
+        """The special tokens that the spec names, by name or id."""
+        return self.network.special_tokens
 
     # -------------------------------------------------------------------------------- operators
 
@@ -169,34 +238,82 @@ class Spec:
         if not isinstance(other, Spec):
             return NotImplemented
 
+        parts = (*_parts(self, "union"), *_parts(other, "union"))
+
         def parse(text: str) -> Any:
-            return (self if self.matches(text) else other).parse(text)
+            # Where none matches, the last one says why.
+            return next((part for part in parts[:-1] if part.matches(text)), parts[-1]).parse(text)
 
         return Spec(
             "union",
-            (self, other),
+            parts,
             union(self.grammar, other.grammar, Watch(self.limits)),
             parse=parse,
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
-            source={"parts": [self, other]},
+            source={"parts": parts},
+            remake=partial(_united, parts),
             shown=f"{_operand(self, 'union')} | {_operand(other, 'union')}",
             watch=Watch(self.limits),
+            checks=either(self, other),
+            has_members=True,
         )
 
     def __add__(self, other: Spec) -> Spec:
         """Return the spec of texts of this one followed by texts of ``other``; ``parse`` gives the text."""
         if not isinstance(other, Spec):
             return NotImplemented
+        parts = (*_parts(self, "concatenation"), *_parts(other, "concatenation"))
         return Spec(
             "concatenation",
-            (self, other),
+            parts,
             concatenation(self.grammar, other.grammar, Watch(self.limits)),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
-            source={"parts": [self, other]},
+            source={"parts": parts},
+            remake=partial(_concatenated, parts),
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
             watch=Watch(self.limits),
+            checks=in_sequence(self, other),
+            has_members=True,
         )
+
+    def where(self, check: Callable[[Any], bool], *, when: str = "complete") -> Self:
+        """Return the spec of those texts for which a Python function holds as well.
+
+        Decoders enforce it exactly (``docs/checks.md``); masks and matchers know the grammar alone. Such a spec is
+        never written to disk. Two are equal if they hold the same function object.
+
+        Parameters
+        ----------
+        check : callable
+            Returns ``True`` or ``False``, always the same for the same argument.
+        when : {"complete", "token", "value"}
+            ``"complete"``: it gets whole texts. ``"token"``: it gets what is written so far, and ``False``
+            means that no text that begins like this is wanted: it must hold for a text and all its
+            beginnings, the empty one included. ``"value"``: it gets the value of a whole text, as `parse` gives it: JSON data of a schema, an
+            object of a Python type, else text; a text whose value the type refuses is not a member.
+
+        Raises
+        ------
+        OptionError
+            ``when`` is unknown or ``check`` cannot be called.
+        """
+        other = self.with_checks(FunctionCheck(check, when, self._parse))
+        object.__setattr__(other, "_remake", partial(_demanding, self, Held(check, "where()"), when))
+        return other
+
+    def with_checks(self, *checks: Check) -> Self:
+        """Return the spec of those texts that pass some checks as well."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in kind.__dict__.get("__slots__", ()):
+                object.__setattr__(other, name, getattr(self, name))
+        put = object.__setattr__
+        put(other, "checks", (*self.checks, *checks))
+        put(other, "_hash", hash((self._hash, checks)))
+        put(other, "_source", None)
+        put(other, "_lock", threading.Lock())
+        return other
 
     # -------------------------------------------------------------------------------- questions
 
@@ -212,7 +329,29 @@ class Spec:
         if data is None:
             return False
         arena, state, _ = self._read(data)
-        return state >= 0 and arena.is_accepting(state)
+        return state >= 0 and arena.is_accepting(state) and self.passes(data)
+
+    def passes(self, data: bytes) -> bool:
+        """Does a whole text of the grammar pass the spec's checks?"""
+        return not self.checks or holds(self.checks, data)
+
+    def may_begin(self, data: bytes) -> bool:
+        """May a member begin like this, as far as the grammar and checks of beginnings tell?"""
+        if self._read(data)[1] < 0:
+            return False
+        progress = begin_all(self.checks, Tally()) if self.checks else None
+        return not self.checks or (progress is not None and (not data or progress.read(data) is not None))
+
+    def ends_within(self, data: bytes) -> list[int]:
+        """Return the lengths of the beginnings of a text that the grammar takes as whole texts, in rising order."""
+        arena, _, n = self._read(data)
+        state, ends = arena.start, []
+        for end in range(n + 1):
+            if arena.is_accepting(state):
+                ends.append(end)
+            if end < n:
+                state, _ = arena.step_bytes(state, data[end : end + 1])
+        return ends
 
     def explain(self, text: str | bytes) -> Explanation:
         """Say whether the whole text is a member, and if not, where it fails and what was expected.
@@ -233,12 +372,32 @@ class Spec:
             end = len(data)
         arena, state, offset = self._read(data[:end])
         if state >= 0 and end == len(data) and arena.is_accepting(state):
-            return place_explanation(data, offset, (), None, ok=True)
+            return self._explain_checks(data, offset)
         if state < 0:
             arena, state, offset = self._read(data[:offset])
         expected = self._expected(data[:offset])
-        found = explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
-        return with_word(found, data, arena) if self.kind == "grammar" else found
+        grammar = self.grammar
+        shown = shown_names(grammar)
+        layout = grammar.indentation
+        found = explain_failure(
+            arena,
+            state,
+            data,
+            offset,
+            expected=expected,
+            pointers=grammar.pointers,
+            shown=shown,
+            newline=None if layout is None else grammar.terminals[layout.newline].name,
+        )
+        return with_word(found, data, arena, shown) if self.kind == "grammar" else found
+
+    def _explain_checks(self, data: bytes, offset: int) -> Explanation:
+        """Explain a text of the grammar."""
+        for check in self.checks:
+            failure = check.explain(data)
+            if failure is not None:
+                return place_explanation(data, failure.offset, (failure.expected,), failure.pointer)
+        return place_explanation(data, offset, (), None, ok=True)
 
     def sample(self, rng: np.random.Generator, *, max_bytes: int = 4096) -> str:
         """Return a random member, for tests and documentation.
@@ -258,6 +417,8 @@ class Spec:
         ------
         SpecError
             No member is that short.
+        LimitExceededError
+            The checks refused every one of many texts.
         """
         from constrain.compiled import compile as compile_spec
         from constrain.sampling import byte_vocabulary, sample
@@ -286,11 +447,32 @@ class Spec:
         """
         return self._parse(text)
 
+    def parse_output(self, output: Output) -> Any:
+        """Return the value of an output whose special tokens are told from text; else like `parse`.
+
+        Parameters
+        ----------
+        output : tuple of str and SpecialToken
+            As `CompiledSpec.output` makes it of token ids. In text, the name of a special token is text.
+        """
+        if self.kind == "union":
+            parts: tuple[Spec, Spec] = self._key  # type: ignore[assignment]
+            return parts[0 if parts[0].takes(output) else 1].parse_output(output)
+        return self.parse(_with_names(output))
+
+    def takes(self, output: Output) -> bool:
+        """Is a whole output, with its special tokens, a member?"""
+        parts = [spelling(part.name) if isinstance(part, SpecialToken) else encoded(part) for part in output]
+        if None in parts:
+            return False
+        arena, state, _ = self._read(b"".join(part for part in parts if part is not None))
+        return state >= 0 and arena.is_accepting(state) and self.passes(_with_names(output).encode())
+
     def source(self) -> dict[str, Any] | None:
         """Return what the spec was made from, as arguments of its constructor; ``None`` if that is no text.
 
         ``{"pattern", "flags"}`` for `regex`; ``{"options"}``, as JSON data, for `choice`; ``{"schema",
-        "options"}``, the former as JSON text, for `json_schema` and `python_type`; ``{"parts"}``, two specs,
+        "options"}``, the former as JSON text, for `json_schema` and `python_type`; ``{"parts"}``, specs,
         for unions and concatenations.
         """
         return None if self._source is None else dict(self._source)
@@ -356,19 +538,28 @@ class Spec:
         return [repr(text) for text in texts if text and text.encode().startswith(before)]
 
 
-class Kept:
-    """Keeps an object alive in a key, so that its identity stays its own; all are equal."""
+def _with_names(output: Output) -> str:
+    return "".join(part if isinstance(part, str) else str(part.name) for part in output)
 
-    __slots__ = ("value",)
 
-    def __init__(self, value: object) -> None:
-        self.value = value
+def _demanding(spec: Spec, check: Any, when: str) -> Spec:
+    return spec.where(check, when=when)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kept)
 
-    def __hash__(self) -> int:
-        return 0
+def _parts(spec: Spec, kind: str) -> tuple[Spec, ...]:
+    """Return the specs that an operand of an operator of ``kind`` was made of by the same operator, else itself."""
+    if spec.kind != kind or spec.checks:
+        return (spec,)
+    assert isinstance(spec._key, tuple)
+    return spec._key
+
+
+def _united(parts: tuple[Spec, ...]) -> Spec:
+    return reduce(operator.or_, parts)
+
+
+def _concatenated(parts: tuple[Spec, ...]) -> Spec:
+    return reduce(operator.add, parts)
 
 
 def _operand(spec: Spec, kind: str) -> str:

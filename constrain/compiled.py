@@ -9,11 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from constrain import artefact
+from constrain.base_spec import Output
 from constrain.errors import SpecError, VocabularyError
+from constrain.grammars.ir import SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.matcher import Matcher, fill_next_token_bitmasks
+from constrain.pickling import NotPicklableError
 from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.budget import Budget, MinTokens
@@ -67,29 +71,34 @@ class CompiledSpec:
         """Return the arena to go on in from a state: this one, or one with more parts written out."""
         return arena
 
-    def with_names(self, text: bytes, token_ids: Sequence[int]) -> bytes:
-        """Return an output's text with the special tokens that the spec names under their names.
+    def output(self, text: bytes, token_ids: Sequence[int], n_prefix: int = 0) -> Output:
+        """Return an output in which the special tokens that the spec names are told from text.
 
         Parameters
         ----------
         text : bytes
-            What the output began with, and the text of its tokens; special tokens have none.
+            ``n_prefix`` bytes that the output began with, and the text of its tokens, which may be cut at the end.
         token_ids : sequence of int
+            An end token that ends the output is left out.
         """
-        named = self.spec.network.special_tokens
-        if not named:
-            return text
-        name_of = {self.vocabulary.special_tokens.get(name): name for name in named if isinstance(name, str)}
-        pieces = [self.vocabulary.token_bytes(token_id) or b"" for token_id in token_ids]
-        plain = b"".join(pieces)
-        before = text[: len(text) - len(plain)]
-        if before + plain != text:
-            # The text was cut.
-            return text
+        named = {
+            self.vocabulary.special_tokens.get(name) if isinstance(name, str) else name: name
+            for name in self.spec.special_tokens
+        }
+        found: list[str | SpecialToken] = []
+        begin, end = 0, n_prefix
         for i, token_id in enumerate(token_ids):
-            if token_id in name_of and not (token_id in self.eos_token_ids and i + 1 == len(token_ids)):
-                pieces[i] = str(name_of[token_id]).encode()
-        return before + b"".join(pieces)
+            is_end = token_id in self.eos_token_ids and i + 1 == len(token_ids)
+            is_named = token_id in named and not is_end
+            if is_named and begin < end:
+                found.append(text[begin:end].decode("utf-8", errors="surrogateescape"))
+            end += len(self.vocabulary.token_bytes(token_id) or b"")
+            if is_named:
+                found.append(SpecialToken(named[token_id]))
+                begin = end
+        if begin < len(text):
+            found.append(text[begin:].decode("utf-8", errors="surrogateescape"))
+        return tuple(found)
 
     def budget(self, arena: Arena) -> Budget:
         """Return the completion costs of an arena's states; the arena keeps them."""
@@ -128,6 +137,19 @@ class CompiledSpec:
         """
         spec, limits = artefact.load(path, vocabulary.fingerprint)
         return compile(spec, vocabulary, limits=limits)
+
+    def __copy__(self) -> CompiledSpec:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledSpec:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise NotPicklableError(
+            f"{self!r} cannot be pickled: its tables belong to this process.",
+            hint="Send its spec, which can be, and compile it there; or write it with save(path) and read it there "
+            "with CompiledSpec.load(path, vocabulary).",
+        )
 
     @property
     def n_bytes(self) -> int:

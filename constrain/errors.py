@@ -14,6 +14,7 @@ from constrain.tokenizer_index.errors import ArtefactError, VocabularyError
 __all__ = [
     "ArtefactError",
     "BackendError",
+    "CheckError",
     "ConstrainError",
     "DeadEndError",
     "EmptyLanguageError",
@@ -26,7 +27,24 @@ __all__ = [
 
 
 class DeadEndError(ConstrainError, RuntimeError):
-    """No allowed token has positive probability, so generation cannot go on."""
+    """Generation cannot go on: no allowed token has positive probability, or checks refuse what was tried.
+
+    Attributes
+    ----------
+    text : str
+        The output so far, of the attempt that got furthest.
+    result : Generation or None
+        The same as an incomplete result.
+    """
+
+    def __init__(self, message: str, *, text: str = "", result: object = None) -> None:
+        super().__init__(message)
+        self.text = text
+        self.result = result
+
+
+class CheckError(ConstrainError, RuntimeError):
+    """A check of `Spec.where` raised an error, gave no answer, or contradicts itself."""
 
 
 class BackendError(ConstrainError, RuntimeError):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from constrain.base_spec import Spec, shortened
-from constrain.errors import EmptyLanguageError, SpecError
+from constrain.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
 from constrain.grammars.limits import Limits, Watch
 
+_BYTE_ORDER_MARK = "\ufeff"
 _SYNTAXES = ("auto", "lark", "gbnf")
 _NAME = re.compile("_?[a-z][_a-z0-9]*|_?[A-Z][_A-Z0-9]*")
 
@@ -80,6 +82,7 @@ def grammar(
         raise SpecError(f"syntax={syntax!r}: expected one of {', '.join(map(repr, _SYNTAXES))}.")
     from constrain.grammars.gbnf.build import looks_like_gbnf
 
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     limits = limits or Limits()
     if syntax == "gbnf" or (syntax == "auto" and looks_like_gbnf(text)):
         for name, value in (
@@ -152,6 +155,7 @@ def _gbnf_spec(text: str, start: str | None, limits: Limits) -> Spec:
         gbnf_grammar(text, start, watch=watch),
         options=() if start is None else (("start", start),),
         source={"text": text, "syntax": "gbnf", "start": start},
+        remake=partial(_gbnf_spec, text, start, limits),
         shown=shortened(repr(text.strip())),
         watch=watch,
     )
@@ -192,7 +196,7 @@ def _lark_spec(
     layout = None if arguments.indentation is None else Layout(*arguments.indentation)
     paths = tuple(map(Path, arguments.import_paths))
     options = LarkOptions(paths, arguments.lexing, arguments.max_ignored, layout)
-    grammars = {name: spec.grammar for name, spec in embedded.items()}
+    grammars = {name: spec.grammar_alone(f"embed[{name!r}]") for name, spec in embedded.items()}
     read = read_lark(text, arguments.start, watch=watch, options=options, given=grammars, files=files)
     ignored = (*read.ignored, *(place for spec in embedded.values() for place in spec.ignored))
     has_source = all(spec.source() is not None for spec in embedded.values())
@@ -211,15 +215,19 @@ def _lark_spec(
             options=arguments.given,
             ignored=tuple(dict.fromkeys(ignored)),
             source=source if has_source else None,
+            remake=partial(_lark_spec, text, arguments, dict(embedded), dict(read.files), limits),
             shown=shortened(repr(text.strip())),
             watch=watch,
         )
-    except EmptyLanguageError as error:
-        raise EmptyLanguageError(
-            "No text matches the start rule: each way through it needs a terminal that matches nothing, or has no end.",
-            source=text,
-            offset=0,
-        ) from error
+    except (EmptyLanguageError, UnsupportedFeatureError) as error:
+        subject = error.feature if isinstance(error, UnsupportedFeatureError) else error.subject
+        offset = read.places.get(arguments.start or "start", 0)
+        for name in (error.pointer, subject):
+            if name is not None and name in read.places:
+                offset = read.places[name]
+                error.pointer = None
+        error.place(text, offset)
+        raise
 
 
 def grammar_from_source(source: Mapping[str, Any], embedded: Mapping[str, Spec], limits: Limits) -> Spec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -30,7 +32,55 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def grammar_library(name: str, *, limits: Limits | None = None) -> Spec:
+STANDARD_TYPEDEF_NAMES = frozenset(
+    [
+        "size_t",
+        "ptrdiff_t",
+        "wchar_t",
+        "wint_t",
+        "wctype_t",
+        "wctrans_t",
+        "mbstate_t",
+        "char16_t",
+        "char32_t",
+        "max_align_t",
+        "va_list",
+        "FILE",
+        "fpos_t",
+        "clock_t",
+        "time_t",
+        "div_t",
+        "ldiv_t",
+        "lldiv_t",
+        "imaxdiv_t",
+        "fenv_t",
+        "fexcept_t",
+        "float_t",
+        "double_t",
+        "jmp_buf",
+        "sig_atomic_t",
+        "bool",
+        "intmax_t",
+        "uintmax_t",
+        "intptr_t",
+        "uintptr_t",
+        "ssize_t",
+        "off_t",
+    ]
+) | {
+    f"{sign}int{kind}{bits}_t"
+    for sign in ("", "u")
+    for kind in ("", "_least", "_fast")
+    for bits in (8, 16, 32, 64)
+}
+"""Names of types in the headers of C's standard library (and ``bool``), with POSIX's ``ssize_t`` and ``off_t``."""
+
+_C_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
+def grammar_library(
+    name: str, *, typedef_names: Iterable[str] | None = None, limits: Limits | None = None
+) -> Spec:
     """Return the spec of a language whose grammar comes with the package.
 
     Parameters
@@ -38,15 +88,37 @@ def grammar_library(name: str, *, limits: Limits | None = None) -> Spec:
     name : str
         One of `grammar_names`, such as ``"json"`` or ``"sql"``. What each covers is in
         ``docs/grammar_library.md``.
+    typedef_names : iterable of str or None
+        For ``"c"``: names of types, besides `STANDARD_TYPEDEF_NAMES`; other names are none, and these name nothing else but
+        tags, members and labels. ``None``: any name may be one.
     limits : Limits
         Upper limits on reading the grammar.
 
     Raises
     ------
     SpecError
-        There is no such grammar.
+        There is no such grammar, or ``typedef_names`` is no list of names, or not for it.
     """
-    return grammar(grammar_text(name), syntax="lark", limits=limits, **_OPTIONS.get(name, {}))
+    text = grammar_text(name)
+    if typedef_names is not None:
+        if name != "c":
+            raise SpecError(f"typedef_names= is for the grammar 'c', not for {name!r}.")
+        text = _with_typedef_names(text, typedef_names)
+    return grammar(text, syntax="lark", limits=limits, **_OPTIONS.get(name, {}))
+
+
+def _with_typedef_names(text: str, given: Iterable[str]) -> str:
+    """Return the grammar of C in which these and the standard names, and no others, are names of types."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SpecError(f"typedef_names={given!r:.60}: expected a list of names.")
+    names = list(given)
+    for each in names:
+        if not isinstance(each, str) or not _C_NAME.fullmatch(each):
+            raise SpecError(f"typedef_names has {each!r:.60}; expected a name such as 'size_t'.")
+    listed = "|".join(sorted(STANDARD_TYPEDEF_NAMES.union(names)))
+    word = f"(?:{listed})(?![A-Za-z0-9_$])"
+    text = text.replace("TYPEDEF_NAME: _NAME", f"TYPEDEF_NAME: /{word}/")
+    return text.replace("IDENTIFIER: _NAME", f"IDENTIFIER: /(?!{word})/ _NAME")
 
 
 def grammar_text(name: str) -> str:

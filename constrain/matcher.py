@@ -10,12 +10,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constrain.errors import LimitExceededError, SpecError, VocabularyError
+from constrain.pickling import NotPicklableError
 from constrain.tokenizer_index import native
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.budget import MinTokens
@@ -51,6 +52,18 @@ class Matcher:
         self._history: list[int | bytes] = []
         self._terminated = False
         self._rows: BitmaskRows | None = None
+
+    def __copy__(self) -> Matcher:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise NotPicklableError(
+            "A matcher cannot be pickled: its state belongs to this process.",
+            hint="Send the spec and the token ids so far; compile it there, and accept them again.",
+        )
 
     @property
     def compiled(self) -> CompiledSpec:

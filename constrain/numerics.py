@@ -298,32 +298,123 @@ def choose(
     DeadEndError
         Every allowed token has probability 0.
     """
-    _check_logits(logits, row, step)
-    scores = sampling.scores(logits)
-    total = logsumexp(scores)
-    candidates, weights, log_feasible = allowed, scores[allowed], 0.0
-    if sampling.truncates:
-        kept = sampling.truncate(scores)
-        total_kept = logsumexp(scores[kept])
-        candidates = np.intersect1d(kept, allowed, assume_unique=True)
-        if len(candidates):
-            weights = scores[candidates]
-        else:
-            candidates = allowed[sampling.truncate(weights)]
-            weights, log_feasible = scores[candidates], -math.inf
-    else:
-        total_kept = total
-    best = float(weights.max(initial=-math.inf))
-    if best == -math.inf:
+    found = candidates(logits, allowed, sampling, row=row, step=step)
+    if not len(found.token_ids):
         raise DeadEndError(
             f"No allowed token of row {row} has a positive probability at step {step} "
             f"({len(allowed)} allowed): the model or logit_bias excludes all of them."
         )
-    masses = np.exp(weights - best)
+    weights = found.scores
+    if sampling.temperature == 0.0:
+        place = int(np.argmax(weights))
+    else:
+        place = draw_place(np.exp(weights - float(weights.max())), uniform)
+    return Choice(int(found.token_ids[place]), float(weights[place]) - found.log_total, found.log_feasible)
+
+
+class Candidates(NamedTuple):
+    """The tokens a step may choose from.
+
+    ``token_ids`` (n,) in rising order; empty where every allowed token has probability 0. ``scores`` (n,): their
+    logarithms of probability, shifted alike. ``log_feasible`` as in `Choice`. A token's log probability under the
+    model before truncation is its score less ``log_total``.
+    """
+
+    token_ids: IdArray
+    scores: Scores
+    log_feasible: float
+    log_total: float
+
+
+def candidates(
+    logits: Scores, allowed: IdArray, sampling: Sampling, *, row: int = 0, step: int = 0
+) -> Candidates:
+    """The allowed tokens that the model, truncation included, may choose; the arguments are those of `choose`.
+
+    Raises
+    ------
+    BackendError
+        The logits hold NaN or positive infinity, or are all ``-inf``.
+    """
+    _check_logits(logits, row, step)
+    scores = sampling.scores(logits)
+    total = logsumexp(scores)
+    ids, log_feasible = allowed, 0.0
+    if sampling.truncates:
+        kept = sampling.truncate(scores)
+        total_kept = logsumexp(scores[kept])
+        ids = np.intersect1d(kept, allowed, assume_unique=True)
+        if not len(ids):
+            ids = allowed[sampling.truncate(scores[allowed])]
+            log_feasible = -math.inf
+    else:
+        total_kept = total
+    weights = scores[ids]
+    best = float(weights.max(initial=-math.inf))
+    if best == -math.inf:
+        return Candidates(ids[:0], weights[:0], -math.inf, total)
     if log_feasible == 0.0:
-        log_feasible = min(best + math.log(float(masses.sum(dtype=np.float64))) - total_kept, 0.0)
-    place = int(np.argmax(weights)) if sampling.temperature == 0.0 else draw_place(masses, uniform)
-    return Choice(int(candidates[place]), float(weights[place]) - total, log_feasible)
+        mass = float(np.exp(weights - best).sum(dtype=np.float64))
+        log_feasible = min(best + math.log(mass) - total_kept, 0.0)
+    return Candidates(ids, weights, log_feasible, total)
+
+
+def masked_row(
+    logits: Scores, allowed: IdArray, sampling: Sampling, *, row: int = 0, step: int = 0
+) -> tuple[IdArray, NDArray[np.float64]] | None:
+    """The law that `choose` draws from at a temperature above 0.
+
+    Returns
+    -------
+    token_ids : (n,) intp
+        In rising order.
+    probabilities : (n,) float64
+        Of sum 1. ``None`` instead of both where every allowed token has probability 0.
+
+    Raises
+    ------
+    BackendError
+        The logits hold NaN or positive infinity, or are all ``-inf``.
+    """
+    _check_logits(logits, row, step)
+    scores = sampling.scores(logits)
+    candidates, weights = _candidates(scores, allowed, sampling)
+    total = logsumexp(weights)
+    if total == -math.inf:
+        return None
+    return candidates, np.exp(weights.astype(np.float64) - total)
+
+
+def log_masked_row(
+    logits: Scores, allowed: IdArray, sampling: Sampling, *, row: int = 0, step: int = 0
+) -> tuple[IdArray, NDArray[np.float64]]:
+    """The tokens that `choose` chooses from, with their log probabilities before truncation and mask.
+
+    Returns
+    -------
+    token_ids : (n,) intp
+        In rising order.
+    log_probabilities : (n,) float64
+
+    Raises
+    ------
+    BackendError
+        The logits hold NaN or positive infinity, or are all ``-inf``.
+    """
+    _check_logits(logits, row, step)
+    scores = sampling.scores(logits)
+    candidates, weights = _candidates(scores, allowed, sampling)
+    return candidates, weights.astype(np.float64) - logsumexp(scores)
+
+
+def _candidates(scores: Scores, allowed: IdArray, sampling: Sampling) -> tuple[IdArray, Scores]:
+    """The allowed tokens that truncation keeps; where it keeps none, those it keeps of the allowed ones."""
+    if not sampling.truncates:
+        return allowed, scores[allowed]
+    candidates = np.intersect1d(sampling.truncate(scores), allowed, assume_unique=True)
+    if not len(candidates):
+        candidates = allowed[sampling.truncate(scores[allowed])]
+    return candidates, scores[candidates]
 
 
 def draw_place(masses: Scores, uniform: float) -> int:

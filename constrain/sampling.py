@@ -7,14 +7,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.checks import Tally, begin_all
 from constrain.compiled import CompiledSpec
-from constrain.errors import SpecError, VocabularyError
+from constrain.errors import LimitExceededError, SpecError, VocabularyError
 from constrain.tokenizer_index.mask import allocate_token_bitmask
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _END = 256
 _P_END = 0.25
 _TYPICAL_EXTRA = 24.0
+# Texts that the checks of a spec may refuse before a sample is given up.
+_MOST_TRIES = 1_000
 
 
 @lru_cache(maxsize=8)
@@ -62,7 +65,27 @@ def sample(compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int) -> 
     ------
     SpecError
         No member is that short.
+    LimitExceededError
+        The spec's checks refused too many texts.
     """
+    tally = Tally()
+    for _ in range(_MOST_TRIES):
+        text = _sample_once(compiled, rng, max_bytes, tally)
+        if text is not None:
+            return text
+    raise LimitExceededError(
+        "tries",
+        _MOST_TRIES,
+        f"a sample of {compiled.spec!r}",
+        hint="Its checks refuse nearly all texts of its grammar; write more of what they demand in the grammar.",
+    )
+
+
+def _sample_once(
+    compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int, tally: Tally
+) -> str | None:
+    """Return a random text of the grammar; ``None`` where the spec's checks refused it."""
+    progress = begin_all(compiled.spec.checks, tally) if compiled.spec.checks else None
     matcher = compiled.matcher()
     least = int(matcher.min_tokens_to_finish())
     if least > max_bytes:
@@ -84,10 +107,21 @@ def sample(compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int) -> 
         bits[compiled.vocab_size :] = 0
         allowed = np.flatnonzero(bits)
         allowed = allowed[allowed != _END]
-        if bits[_END] and (not len(allowed) or rng.random() < _P_END):
+        is_end = bits[_END] and (not len(allowed) or rng.random() < _P_END)
+        # What isn't wanted here may be, longer.
+        if is_end and (progress is None or progress.ends()):
             return data.decode("utf-8", errors="surrogateescape")
-        likely = weights[allowed]
-        byte = int(rng.choice(allowed, p=likely / likely.sum()))
+        while len(allowed):
+            likely = weights[allowed]
+            byte = int(rng.choice(allowed, p=likely / likely.sum()))
+            piece = bytes((byte,)) if byte < _END else names[byte].encode()
+            after = None if progress is None else progress.read(piece)
+            if progress is None or after is not None:
+                break
+            allowed = allowed[allowed != byte]
+        if not len(allowed):
+            return None
+        progress = after
         matcher.accept_token(byte)
-        data += bytes((byte,)) if byte < _END else names[byte].encode()
+        data += piece
         remaining -= 1

@@ -10,10 +10,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any, get_args, get_origin
 from typing import Literal as LiteralType
 
-from constrain.base_spec import Kept, Spec, encoded, shortened
+from constrain.base_spec import Spec, encoded, shortened
 from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError
 from constrain.explanation import Explanation
 from constrain.grammars.ir import (
@@ -31,6 +32,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import alternate
 from constrain.grammars.regex.parse import parse_regex
+from constrain.pickling import Held, Identity
 
 __all__ = ["Explanation", "Spec", "choice", "json_schema", "python_type", "regex"]
 
@@ -75,6 +77,7 @@ def regex(pattern: str | re.Pattern[str], *, flags: str = "", limits: Limits | N
             _pattern_grammar(parsed),
             options=(("flags", flags),) if flags else (),
             source={"pattern": pattern, "flags": flags},
+            remake=partial(regex, pattern, flags=flags, limits=watch.limits),
             shown=shortened(repr(pattern)),
             watch=watch,
         )
@@ -149,12 +152,14 @@ def choice(options: Iterable[Any], *, limits: Limits | None = None) -> Spec:
         return values[text]
 
     kinds = tuple(map(type, values.values()))
+    kept: Any = Held(list(values.values()), "choice()")
     return Spec(
         "choice",
         (texts, () if set(kinds) == {str} else kinds),
         pattern_grammar(pattern or Alternation(tuple(Literal(text.encode()) for text in texts)), "choice"),
         parse=parse,
         source={"options": [v.value if isinstance(v, Enum) else v for v in values.values()]},
+        remake=partial(choice, kept, limits=watch.limits),
         shown=f"[{shown}]",
         watch=watch,
     )
@@ -203,6 +208,8 @@ def json_schema(
     draft: str | None = None,
     max_whitespace: int = 64,
     registry: Any = None,
+    openapi: bool = False,
+    content: bool = False,
     limits: Limits | None = None,
 ) -> Spec:
     """Return the spec of the JSON texts that a JSON Schema describes.
@@ -229,6 +236,10 @@ def json_schema(
         Bytes.
     registry : referencing.Registry or mapping of str to schemas
         Documents that ``$ref`` may name, by their URIs. Nothing is ever fetched.
+    openapi : bool
+        Take ``nullable`` and ``discriminator`` as OpenAPI 3.0 does.
+    content : bool
+        Assert ``contentEncoding``, and ``contentMediaType: application/json``; else they are annotations.
     limits : Limits
         Upper limits on reading the schema.
 
@@ -259,9 +270,32 @@ def json_schema(
         )
     if isinstance(schema, Mapping):
         schema = dict(schema)
+    if openapi or content:
+        schema = _translated(schema, given, openapi, content, limits)
     if isinstance(schema, dict | bool | str):
         return _schema_spec("json_schema", schema, given, _read_json, None, limits)
     return _type_spec("json_schema", schema, given, limits)
+
+
+def _translated(
+    schema: Any, given: dict[str, Any], openapi: bool, content: bool, limits: Limits | None
+) -> Any:
+    """Return the schema, and put the registry into ``given``, without extensions."""
+    from constrain.grammars.json_schema.translate import translated
+
+    watch = Watch(limits or Limits())
+    if isinstance(schema, str):
+        from constrain.grammars.json_schema.build import load_schema
+
+        schema = load_schema(schema, watch)
+    if not isinstance(schema, dict | bool):
+        return schema
+    if "registry" in given:
+        given["registry"] = {
+            uri: translated(document, watch, openapi=openapi, content=content)
+            for uri, document in given["registry"].items()
+        }
+    return translated(schema, watch, openapi=openapi, content=content)
 
 
 def python_type(tp: Any, *, limits: Limits | None = None) -> Spec:
@@ -293,7 +327,13 @@ def _type_spec(kind: str, tp: Any, given: Mapping[str, Any], limits: Limits | No
     from constrain.grammars.types import type_schema
 
     found = type_schema(tp)
-    return _schema_spec(kind, found.schema, given, found.parse, tp, limits)
+    spec = _schema_spec(kind, found.schema, given, found.parse, tp, limits)
+    if found.is_exact:
+        return spec
+    from constrain.type_check import TypeCheck
+
+    name = tp.__name__ if isinstance(tp, type) else repr(tp)
+    return spec.with_checks(TypeCheck(name, _type_key(tp), found.parse))
 
 
 def _schema_spec(
@@ -314,6 +354,11 @@ def _schema_spec(
     text = schema if isinstance(schema, str) else _schema_text(schema)
     is_json = isinstance(schema, str) or not text.startswith(_LEVELS)
     default = SchemaOptions()
+    if tp is None:
+        remake = partial(json_schema, text if is_json else schema, **given, limits=watch.limits)
+    else:
+        constructor: Callable[..., Spec] = python_type if kind == "python_type" else json_schema
+        remake = partial(constructor, Held(tp, f"{kind}()"), **given, limits=watch.limits)
     return Spec(
         kind,
         (text, _type_key(tp)),
@@ -322,6 +367,7 @@ def _schema_spec(
         is_json=True,
         ignored=read.ignored,
         source={"schema": text, "options": dict(given)} if is_json else None,
+        remake=remake,
         options=tuple(
             (name, json.dumps(value, sort_keys=True) if isinstance(value, dict) else value)
             for name, value in given.items()
@@ -363,7 +409,7 @@ def _type_key(tp: Any) -> object:
     try:
         hash(tp)
     except TypeError:
-        return id(tp), Kept(tp)
+        return Identity.of(tp)
     return tp
 
 

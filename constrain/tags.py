@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from constrain.base_spec import Spec, shortened
@@ -14,7 +15,7 @@ from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
 from constrain.grammars.tags.read import read_structural_tag
 from constrain.tool_output import ToolCall, ToolOutput
-from constrain.tool_spec import Frame, ToolSpec, arguments_grammar
+from constrain.tool_spec import Frame, ToolSpec
 from constrain.tool_templates import ToolTemplate, template_of
 from constrain.tools import chosen, read_tools
 
@@ -55,8 +56,12 @@ def structural_tag(
     LimitExceededError
         It is too large.
     """
-    given = {"whitespace": whitespace, "unsupported": unsupported, "max_whitespace": max_whitespace}
-    options = SchemaOptions(**given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {
+        "whitespace": whitespace,
+        "unsupported": unsupported,
+        "max_whitespace": max_whitespace,
+    }
+    options = SchemaOptions(**given)
     watch = Watch(limits or Limits())
 
     def read_grammar(text: str) -> Grammar:
@@ -73,6 +78,7 @@ def structural_tag(
         tagged_grammar(output, watch=watch),
         options=tuple((name, value) for name, value in given.items() if value != getattr(default, name)),
         source={"tag": text, "options": given},
+        remake=partial(structural_tag, text, **given, limits=watch.limits),
         shown=shortened(text),
         watch=watch,
     )
@@ -96,12 +102,12 @@ def tool_calls(
     ----------
     tools : iterable
         OpenAI's dicts (``{"type": "function", "function": {"name", "parameters"}}``, or the inner part alone),
-        Python functions, pydantic models.
+        Anthropic's and MCP's (``input_schema``, ``inputSchema``), Python functions, pydantic models.
     template : str or ToolTemplate
         How the model writes calls: ``"hermes"``, ``"qwen"``, ``"llama_function"``, ``"llama_json"``,
         ``"mistral"``, ``"mistral_args"``, ``"deepseek"``, ``"harmony"``.
     tool_choice : str or dict
-        ``"auto"``, ``"none"``, ``"required"``, the name of a tool, or OpenAI's dict that names one.
+        ``"auto"``, ``"none"``, ``"required"``, the name of a tool, or a dict of OpenAI or Anthropic.
     parallel : bool
         May several calls be made?
     text : bool or None
@@ -135,5 +141,4 @@ def tool_calls(
     watch = Watch(limits or Limits())
     callable_tools, required = chosen(read, tool_choice)
     frame = Frame(form, required, parallel, not required if text is None else text, reasoning)
-    schemas = {tool.name: arguments_grammar(tool, options, watch) for tool in callable_tools}
-    return ToolSpec({tool.name: tool for tool in callable_tools}, schemas, frame, options, watch.limits)
+    return ToolSpec({tool.name: tool for tool in callable_tools}, frame, options, watch.limits)

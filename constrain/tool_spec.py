@@ -7,31 +7,38 @@ that of free text costs, and a tool more or less costs next to nothing.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constrain.base_spec import Spec, shortened
+from constrain.base_spec import Output, Spec, shortened
+from constrain.checks import FunctionCheck
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
-from constrain.grammars.tags.formats import Choice, Embedded, Format, Marks
-from constrain.tokenizer_index.network import Network, build_network
+from constrain.grammars.tags.formats import Choice, Constant, Embedded, Format, Marks
+from constrain.tokenizer_index.special_tokens import named_in
 from constrain.tool_output import ToolOutput, read_output
 from constrain.tool_templates import ToolTemplate
-from constrain.tools import Tool, read_tool
+from constrain.tools import Tool, read_tool, read_tools
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
-_MOST_SCHEMAS = 4096
-_schemas: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
+_OPTIONS = ("whitespace", "unsupported", "max_whitespace")
+_MOST_GRAMMARS = 32
+_MOST_CHECKED = 4096
+_grammars: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
+_checked: OrderedDict[tuple[str, SchemaOptions], tuple[str, ...]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -76,26 +83,36 @@ class ToolSpec(Spec):
     frame : Frame
     options : SchemaOptions
         How the schemas are read.
+
+    ``known`` is a spec with the same options, whose tools are checked already.
     """
 
-    __slots__ = ("frame", "options", "schemas", "tools")
+    __slots__ = ("_dropped", "frame", "options", "tools")
 
     tools: dict[str, Tool]
-    schemas: dict[str, SchemaGrammar]
     frame: Frame
     options: SchemaOptions
+    _dropped: dict[str, tuple[str, ...]]
 
     def __init__(
         self,
         tools: dict[str, Tool],
-        schemas: dict[str, SchemaGrammar],
         frame: Frame,
         options: SchemaOptions,
         limits: Limits,
+        known: ToolSpec | None = None,
     ) -> None:
+        watch = Watch(limits)
+        before = {} if known is None else known.tools
+        dropped = {
+            name: known._dropped[name]
+            if known is not None and before.get(name) is tool
+            else not_enforced(tool, options, watch)
+            for name, tool in tools.items()
+        }
         put = object.__setattr__
+        put(self, "_dropped", dropped)
         put(self, "tools", tools)
-        put(self, "schemas", schemas)
         put(self, "frame", frame)
         put(self, "options", options)
         first = [name for name, _ in zip(tools, range(4), strict=False)]
@@ -105,14 +122,41 @@ class ToolSpec(Spec):
             (tuple(tools.values()), frame, options),
             None,
             parse=self._read_answer,
-            ignored=tuple(f"{name}: {p}" for name, schema in schemas.items() for p in schema.ignored),
+            ignored=tuple(f"{name}: {place}" for name, places in dropped.items() for place in places),
+            remake=partial(ToolSpec, tools, frame, options, limits),
             shown=shortened(f"[{names}]"),
-            watch=Watch(limits),
+            watch=watch,
         )
 
+    def source(self) -> dict[str, Any] | None:
+        """Return what the spec was made from, as JSON data; ``None`` for one with Python functions (`where`).
+
+        ``{"tools", "template", "frame", "options"}``. Tools made of functions and types are there as their schemas.
+        """
+        if self.checks:
+            return None
+        frame = asdict(self.frame)
+        del frame["template"]
+        return {
+            "tools": [
+                {"name": name, "parameters": json.loads(tool.text)} for name, tool in self.tools.items()
+            ],
+            "template": self.frame.template.described(),
+            "frame": frame,
+            "options": {name: getattr(self.options, name) for name in _OPTIONS},
+        }
+
     def _read_answer(self, answer: str) -> ToolOutput:
+        return self._taken_apart((answer,), is_by_name=True)
+
+    def parse_output(self, output: Output) -> ToolOutput:
+        """Return what an answer says, whose special tokens are told from text."""
+        return self._taken_apart(output, is_by_name=False)
+
+    def _taken_apart(self, output: Output, *, is_by_name: bool) -> ToolOutput:
         parsers = {name: tool.parse for name, tool in self.tools.items()}
-        return read_output(answer, self.frame.template, parsers, self.frame.reasoning)
+        frame = self.frame
+        return read_output(output, frame.template, parsers, frame.reasoning, is_by_name=is_by_name)
 
     @property
     def grammar(self) -> Grammar:
@@ -125,26 +169,31 @@ class ToolSpec(Spec):
         return self._grammar
 
     @property
-    def network(self) -> Network:
-        """The grammar as arrays, made when they are asked for."""
-        if self._network is None:
-            object.__setattr__(self, "_network", build_network(self.grammar, Watch(self.limits)))
-        assert self._network is not None
-        return self._network
+    def special_tokens(self) -> tuple[str | int, ...]:
+        """The special tokens that the spec names: schemas name none."""
+        named = self.frame.template.call("name", Constant(("",))) if self.tools else None
+        return named_in(t.pattern for t in self.frame.grammar(named, Watch(self.limits)).terminals)
 
     def call(self, name: str) -> Format:
         """Return the calls of one tool."""
-        return self.frame.template.call(name, Embedded(self.schemas[name].grammar))
+        read = arguments_grammar(self.tools[name], self.options, Watch(self.limits))
+        return self.frame.template.call(name, Embedded(read.grammar))
+
+    def _refuse_checks(self) -> None:
+        if self.checks:
+            raise SpecError(
+                "The functions given to where() know this set of tools.",
+                hint="Change the tools first, then call where().",
+            )
 
     def with_tools(self, *tools: Any) -> ToolSpec:
         """Return the spec with more tools; one that has the name of another takes its place."""
-        watch = Watch(self.limits)
-        both, schemas = self.tools.copy(), self.schemas.copy()
+        self._refuse_checks()
+        both = self.tools.copy()
         for i, given in enumerate(tools):
             tool = read_tool(given, i)
             both[tool.name] = tool
-            schemas[tool.name] = arguments_grammar(tool, self.options, watch)
-        return ToolSpec(both, schemas, self.frame, self.options, self.limits)
+        return self._of(both)
 
     def without_tools(self, *names: str) -> ToolSpec:
         """Return the spec without some tools.
@@ -154,14 +203,23 @@ class ToolSpec(Spec):
         SpecError
             There is no such tool, or none would be left that must be called.
         """
-        both, schemas = self.tools.copy(), self.schemas.copy()
+        self._refuse_checks()
+        both = self.tools.copy()
         for name in names:
             if name not in both:
                 raise SpecError(f"There is no tool {name!r}.")
-            del both[name], schemas[name]
+            del both[name]
         if self.frame.required and not both:
             raise SpecError("A call is required, and no tool is left.")
-        return ToolSpec(both, schemas, self.frame, self.options, self.limits)
+        return self._of(both)
+
+    def _of(self, tools: dict[str, Tool]) -> ToolSpec:
+        """Return the spec of other tools that is like this one."""
+        spec = ToolSpec(tools, self.frame, self.options, self.limits, self)
+        for check in self.checks:
+            assert isinstance(check, FunctionCheck)
+            spec = spec.where(check.function, when=check.when)
+        return spec
 
     def compile_lazily(
         self, vocabulary: Vocabulary, cache: bool | str | Path, limits: Limits
@@ -172,22 +230,47 @@ class ToolSpec(Spec):
         return compile_tools(self, vocabulary, cache, limits)
 
 
-def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
-    """Return the grammar of a tool's arguments; those read last are kept by the text of their schema."""
+def tools_from_source(source: Mapping[str, Any], limits: Limits) -> ToolSpec:
+    """Return the spec that had this `ToolSpec.source`."""
+    tools = {tool.name: tool for tool in read_tools(source["tools"])}
+    frame = Frame(ToolTemplate.from_description(source["template"]), **source["frame"])
+    return ToolSpec(tools, frame, SchemaOptions(**source["options"]), limits)
+
+
+def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str, ...]:
+    """Check a tool's schema; return what of it is not enforced. What is known of a schema is kept by its text."""
     key = tool.text, options
     with _lock:
-        found = _schemas.get(key)
+        found = _checked.get(key)
+    if found is None:
+        found = arguments_grammar(tool, options, watch).ignored
+        with _lock:
+            _checked[key] = found
+            while len(_checked) > _MOST_CHECKED:
+                _checked.popitem(last=False)
+    return found
+
+
+def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
+    """Return the grammar of a tool's arguments.
+
+    Only those read last are kept: a set of tools needs few of them, and hundreds take megabytes.
+    """
+    key = tool.text, options
+    with _lock:
+        found = _grammars.get(key)
         if found is not None:
-            _schemas.move_to_end(key)
+            _grammars.move_to_end(key)
             return found
     try:
-        found = schema_grammar(tool.schema, options, watch=watch)
+        # Users' dicts may have been changed since they were read.
+        found = schema_grammar(json.loads(tool.text), options, watch=watch)
     except SpecError as error:
         if error.pointer is None or error.pointer.startswith("#"):
             error.pointer = f"{tool.name}: {error.pointer or '#'}"
         raise
     with _lock:
-        _schemas[key] = found
-        while len(_schemas) > _MOST_SCHEMAS:
-            _schemas.popitem(last=False)
+        _grammars[key] = found
+        while len(_grammars) > _MOST_GRAMMARS:
+            _grammars.popitem(last=False)
     return found

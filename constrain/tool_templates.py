@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from constrain.errors import SpecError
 from constrain.grammars.ir import SpecialToken, pattern_grammar
@@ -68,6 +69,42 @@ class ToolTemplate:
     comment_begin: Marks = ()
     next_section: Marks = ()
     is_json_name: bool = True
+
+    def __post_init__(self) -> None:
+        """Check what users give."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "reasoning":
+                if not (isinstance(value, tuple) and len(value) == 2 and all(map(_are_marks, value))):
+                    raise SpecError(f"ToolTemplate: reasoning={value!r:.80}: expected two tuples of marks.")
+                continue
+            is_marks = isinstance(field.default, tuple) or field.name in ("begin", "after_name")
+            if is_marks and not _are_marks(value):
+                raise SpecError(
+                    f"ToolTemplate: {field.name}={value!r:.80}: expected a tuple of texts and special tokens."
+                )
+        if not self.begin or not self.after_name:
+            raise SpecError("ToolTemplate: begin and after_name cannot be empty.")
+        if self.text not in _TEXTS:
+            raise SpecError(
+                f"ToolTemplate: text={self.text!r:.40}: expected one of {', '.join(map(repr, _TEXTS))}."
+            )
+
+    @property
+    def announcement(self) -> Marks:
+        """With what calls announce themselves in an answer."""
+        if self.text == "section":
+            return self.begin
+        return (self.open or self.begin)[:1] if self.trigger is None else (self.trigger,)
+
+    def described(self) -> dict[str, Any]:
+        """Return the template as JSON data, for `from_description`."""
+        return {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_description(cls, data: Mapping[str, Any]) -> ToolTemplate:
+        """Return the template that was `described`."""
+        return cls(**{name: _from_json(value) for name, value in data.items()})
 
     def written(self, name: str) -> str:
         """Return a tool's name as it stands in a call."""
@@ -154,6 +191,25 @@ class ToolTemplate:
         if not required:
             last.append(Row((Constant(self.text_begin), FreeText())))
         return Row((*parts, Choice(tuple(last))))
+
+
+_TEXTS = ("around", "instead", "section")
+
+
+def _are_marks(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(mark, str | SpecialToken) for mark in value)
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, SpecialToken):
+        return {"token": value.name}
+    return [_as_json(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return SpecialToken(value["token"])
+    return tuple(map(_from_json, value)) if isinstance(value, list) else value
 
 
 _NOT_JSON = r"\s*([^{\s][\s\S]*)?"

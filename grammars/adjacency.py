@@ -152,7 +152,11 @@ def neighbours(grammar: Grammar, watch: Watch, *, after: bool) -> list[Neighbour
 
 
 class _Neighbours:
-    """One run of `neighbours`. Sets of terminals are bits of integers; the bit after them is the end."""
+    """One run of `neighbours`.
+
+    Sets of terminals are bits of integers; the bit after them is the end of the text, and the next one stands for
+    what may follow the rule at hand.
+    """
 
     def __init__(self, grammar: Grammar, watch: Watch, after: bool) -> None:
         self.grammar = grammar
@@ -161,54 +165,92 @@ class _Neighbours:
         self.nullable = [is_nullable(terminal.pattern) for terminal in grammar.terminals]
         self.first = dict.fromkeys(grammar.rules, 0)
         self.empty = dict.fromkeys(grammar.rules, False)
-        self.follow = dict.fromkeys(grammar.rules, 0)
         self.found = [0] * len(grammar.terminals)
+        # What follows rules and terminals within the rule at hand.
+        self.follow: dict[str, int] = {}
+        self.found_here: dict[int, int] = {}
+        # The rules that were asked for what a rule begins with.
+        self.askers: dict[str, set[str]] = {name: set() for name in grammar.rules}
+        self.rule = ""
 
     def find_first(self) -> None:
         """Find what rules begin with."""
-        changed = True
-        while changed:
-            changed = False
-            # Rules mostly call later ones.
-            for name, body in reversed(list(self.grammar.rules.items())):
-                new = run(self.begin(body))
-                if new != (self.first[name], self.empty[name]):
-                    self.first[name], self.empty[name] = new
-                    changed = True
+        rules = self.grammar.rules
+        # Rules mostly call later ones.
+        tasks, waiting = list(rules), set(rules)
+        while tasks:
+            self.rule = tasks.pop()
+            waiting.discard(self.rule)
+            new = self.begin(rules[self.rule])
+            if new != (self.first[self.rule], self.empty[self.rule]):
+                self.first[self.rule], self.empty[self.rule] = new
+                again = self.askers[self.rule] - waiting
+                tasks += again
+                waiting |= again
 
     def masks(self) -> list[int]:
         """Return the sets."""
-        rules = self.grammar.rules
         self.find_first()
         ignored = self.grammar.ignored
         blank = 0
         for t in ignored.terminals:
             blank |= 1 << t
         end = 1 << len(self.found)
-        self.follow[self.grammar.start] = end
-        changed = True
-        while changed:
-            before = (dict(self.follow), list(self.found))
-            for name, body in rules.items():
-                run(self.walk(body, self.follow[name]))
-            changed = before != (self.follow, self.found)
+        of_rule = end << 1
+        rules = self.grammar.rules
+        follow = dict.fromkeys(rules, 0)
+        follow[self.grammar.start] = end
+        # The rules and terminals that end a rule: what follows it follows them.
+        last_rules: dict[str, list[str]] = {}
+        last_terminals: dict[str, list[int]] = {}
+        for name, body in rules.items():
+            self.follow, self.found_here = {}, {}
+            run(self.walk(body, of_rule))
+            last_rules[name] = [other for other, mask in self.follow.items() if mask & of_rule]
+            last_terminals[name] = [t for t, mask in self.found_here.items() if mask & of_rule]
+            for other, mask in self.follow.items():
+                follow[other] |= mask & ~of_rule
+            for t, mask in self.found_here.items():
+                self.found[t] |= mask & ~of_rule
+        tasks = list(rules)
+        while tasks:
+            name = tasks.pop()
+            self.watch.step("the neighbours of terminals", 1 + len(last_rules[name]))
+            for other in last_rules[name]:
+                if follow[name] & ~follow[other]:
+                    follow[other] |= follow[name]
+                    tasks.append(other)
+        for name, terminals in last_terminals.items():
+            for t in terminals:
+                self.found[t] |= follow[name]
         everything = end | blank
         for t, mask in enumerate(self.found):
             everything |= 1 << t if mask else 0
         return [everything if blank >> t & 1 else mask | blank for t, mask in enumerate(self.found)]
 
-    def begin(self, body: Expression) -> Task[tuple[int, bool]]:
+    def begin(self, body: Expression) -> tuple[int, bool]:
         """Return what may stand first, and whether ``body`` may be empty."""
+        known = self.leaf(body)
+        return run(self.inner(body)) if known is None else known
+
+    def leaf(self, body: Expression) -> tuple[int, bool] | None:
+        """Return the same for a reference; ``None`` for all else."""
         self.watch.step("the neighbours of terminals")
         match body:
             case TerminalReference(index):
                 return 1 << index, self.nullable[index]
             case RuleReference(name):
+                self.askers[name].add(self.rule)
                 return self.first[name], self.empty[name]
+        return None
+
+    def inner(self, body: Expression) -> Task[tuple[int, bool]]:
+        """Return the same for what is no reference."""
+        match body:
             case Sequence(parts):
                 mask, is_empty = 0, True
                 for part in parts if self.after else parts[::-1]:
-                    more, is_empty = yield self.begin(part)
+                    more, is_empty = self.leaf(part) or (yield self.inner(part))
                     mask |= more
                     if not is_empty:
                         break
@@ -216,15 +258,15 @@ class _Neighbours:
             case Choice(parts):
                 mask, is_empty = 0, False
                 for part in parts:
-                    more, may_be = yield self.begin(part)
+                    more, may_be = self.leaf(part) or (yield self.inner(part))
                     mask |= more
                     is_empty = is_empty or may_be
                 return mask, is_empty
             case Repetition(inner, minimum):
-                mask, may_be = yield self.begin(inner)
+                mask, may_be = self.leaf(inner) or (yield self.inner(inner))
                 return mask, may_be or minimum == 0
             case StateMachine(_, start, accepting):
-                states: list[tuple[int, bool]] = yield self.states(body)
+                states = self.states(body)
                 mask, is_empty = 0, False
                 for state in (start,) if self.after else accepting:
                     mask |= states[state][0]
@@ -232,7 +274,7 @@ class _Neighbours:
                 return mask, is_empty
         raise TypeError(f"no expression: {body!r}")
 
-    def states(self, machine: StateMachine) -> Task[list[tuple[int, bool]]]:
+    def states(self, machine: StateMachine) -> list[tuple[int, bool]]:
         """Return what may stand first from each state on, and whether nothing need stand there."""
         ends = machine.accepting if self.after else (machine.start,)
         found = [(0, state in ends) for state in range(machine.n_states)]
@@ -240,7 +282,7 @@ class _Neighbours:
         while changed:
             changed = False
             for begin, symbol, target in self.edges(machine):
-                mask, is_empty = (0, True) if symbol is None else (yield self.begin(symbol))
+                mask, is_empty = (0, True) if symbol is None else self.begin(symbol)
                 more, may_end = found[target]
                 old = found[begin]
                 new = old[0] | mask | (more if is_empty else 0), old[1] or (is_empty and may_end)
@@ -260,25 +302,37 @@ class _Neighbours:
         """Note that ``follow`` may come after ``body``."""
         self.watch.step("the neighbours of terminals")
         match body:
-            case TerminalReference(index):
-                self.found[index] |= follow
-            case RuleReference(name):
-                self.follow[name] |= follow
+            case TerminalReference() | RuleReference():
+                self.note(body, follow)
             case Sequence(parts):
                 for part in parts[::-1] if self.after else parts:
-                    yield self.walk(part, follow)
-                    mask, is_empty = yield self.begin(part)
+                    if isinstance(part, TerminalReference | RuleReference):
+                        self.note(part, follow)
+                    else:
+                        yield self.walk(part, follow)
+                    mask, is_empty = self.begin(part)
                     follow = mask | (follow if is_empty else 0)
             case Choice(parts):
                 for part in parts:
-                    yield self.walk(part, follow)
+                    if isinstance(part, TerminalReference | RuleReference):
+                        self.note(part, follow)
+                    else:
+                        yield self.walk(part, follow)
             case Repetition(inner, _, maximum):
                 if maximum is None or maximum > 1:
-                    follow |= (yield self.begin(inner))[0]
+                    follow |= self.begin(inner)[0]
                 yield self.walk(inner, follow)
             case StateMachine():
-                states: list[tuple[int, bool]] = yield self.states(body)
+                states = self.states(body)
                 for _, symbol, target in self.edges(body):
                     if symbol is not None:
                         mask, may_end = states[target]
-                        yield self.walk(symbol, mask | (follow if may_end else 0))
+                        self.note(symbol, mask | (follow if may_end else 0))
+
+    def note(self, reference: TerminalReference | RuleReference, follow: int) -> None:
+        """Note that ``follow`` may come after a terminal or a rule."""
+        if isinstance(reference, TerminalReference):
+            index = reference.index
+            self.found_here[index] = self.found_here.get(index, 0) | follow
+        else:
+            self.follow[reference.name] = self.follow.get(reference.name, 0) | follow

@@ -5,13 +5,13 @@ written into the rules: every lexeme but the first is preceded by the ignored te
 For that each rule gets two versions, one for when lexemes came before it (*inner*) and one for when it
 brings the first lexeme (*first*); the empty text is dealt with apart.
 
-Priorities and greedy terminals work across parts that are alive at the same place: in `union` and
-`concatenation` that is refused, in `embed` it is as in one grammar.
+Priorities and greedy terminals work across parts that are alive at the same place. In `union` such parts are read
+apart (`ir.Grammar.is_apart`), in `concatenation` that is refused, in `embed` it is as in one grammar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from constrain.grammars.errors import UnsupportedFeatureError
@@ -32,7 +32,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import is_nullable
-from constrain.grammars.separate import check_concatenation, check_union, is_lexed, leveled, leveled_pair
+from constrain.grammars.separate import check_concatenation, is_lexed, leveled, leveled_pair, meet
 
 _NOTHING = Sequence(())
 _NEVER = Choice(())
@@ -45,10 +45,11 @@ def union(first: Grammar, second: Grammar, watch: Watch | None = None) -> Gramma
     Raises
     ------
     UnsupportedFeatureError
-        Lexemes of one might take texts of the other; see `separate`.
+        Indentation counts in one of them.
     """
     _refuse_indentation(first, second)
-    check_union(first, second, watch or Watch(Limits()))
+    if first.is_apart or second.is_apart or meet(first, second, watch or Watch(Limits())):
+        return _apart(first, second)
     first, second = leveled_pair(first, second)
     shared = _shared_policy(first, second)
     if shared is None:
@@ -65,9 +66,35 @@ def concatenation(first: Grammar, second: Grammar, watch: Watch | None = None) -
         Lexemes of one might take texts of the other; see `separate`.
     """
     _refuse_indentation(first, second)
-    check_concatenation(first, second, watch or Watch(Limits()))
-    first, second = leveled_pair(first, second)
-    return _join(without_ignored(first), without_ignored(second), Sequence, None)
+    watch = watch or Watch(Limits())
+    found: Grammar | None = None
+    for one in _alternatives(first):
+        for other in _alternatives(second):
+            check_concatenation(one, other, watch)
+            pair = leveled_pair(without_ignored(one), without_ignored(other))
+            joined = _join(*pair, Sequence, None)
+            found = joined if found is None else _apart(found, joined)
+    assert found is not None  # a grammar has an alternative
+    return found
+
+
+def _alternatives(grammar: Grammar) -> list[Grammar]:
+    """Return the grammars of the alternatives that are read apart."""
+    if not grammar.is_apart:
+        return [grammar]
+    return [replace(grammar, start=part.name, is_apart=False) for part in grammar.alternatives]
+
+
+def _apart(first: Grammar, second: Grammar) -> Grammar:
+    """Return the grammar of both in which neither is read by the lexemes of the other."""
+    shared = first if _policy(first) == _policy(second) else None
+    if shared is None:
+        first, second = without_ignored(first), without_ignored(second)
+    joined = _join(first, second, Choice, shared)
+    # The start of the second has another name there.
+    name_of = dict(zip(second.rules, list(joined.rules)[1 + len(first.rules) :], strict=True))
+    parts = (*first.alternatives, *(RuleReference(name_of[part.name]) for part in second.alternatives))
+    return replace(joined, rules={**joined.rules, joined.start: Choice(parts)}, is_apart=True)
 
 
 def embed(host: Grammar, inner: Mapping[int, Grammar]) -> Grammar:
@@ -157,20 +184,15 @@ def _join(
 ) -> Grammar:
     """Return a grammar of both, whose start combines their starts; ``policy`` has the ignored text."""
     n = len(first.terminals)
-    shift = {name: name for name in first.rules}
+    names = set(first.rules)
     new_names: dict[str, str] = {}
     for name in second.rules:
-        new = name
-        while new in shift:
-            new += "'"
-        shift[new] = new_names[name] = new
+        new_names[name] = _fresh(name, names)
     renamed = {
         new_names[name]: run(mapped_symbols(body, lambda t: TerminalReference(t + n), new_names.__getitem__))
         for name, body in second.rules.items()
     }
-    start = "start"
-    while start in shift:
-        start += "'"
+    start = _fresh("start", names)
     body = combine((RuleReference(first.start), RuleReference(new_names[second.start])))
     ignored = Ignored()
     if policy is not None and policy.ignored.terminals:
@@ -208,9 +230,14 @@ def mapped_symbols(
         case StateMachine():
             edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
             for source, symbol, target in body.edges:
-                moved = None if symbol is None else (yield mapped_symbols(symbol, terminal, rule))
-                edges.append((source, moved, target))
-            return replace(body, edges=tuple(edges))
+                if isinstance(symbol, TerminalReference):
+                    edges.append((source, terminal(symbol.index), target))  # type: ignore[arg-type]
+                elif symbol is None:
+                    edges.append((source, None, target))
+                else:
+                    edges.append((source, RuleReference(rule(symbol.name)), target))
+            distinct = frozenset(_moved(terminal, index) for index in body.distinct)
+            return replace(body, edges=tuple(edges), distinct=distinct)
     raise TypeError(f"no expression: {body!r}")
 
 
@@ -219,13 +246,29 @@ def mapped_symbols(
 
 def without_ignored(grammar: Grammar) -> Grammar:
     """Return a grammar of the same texts that ignores nothing."""
+    if not grammar.is_apart or not grammar.ignored.terminals:
+        found, starts = without_ignored_from(grammar, (grammar.start,))
+        return replace(found, start=starts[grammar.start])
+    # Parts that are read apart stay alternatives of the start rule.
+    parts = [part.name for part in grammar.alternatives]
+    found, starts = without_ignored_from(grammar, parts)
+    start = _fresh("start", set(found.rules))
+    rules = {**found.rules, start: Choice(tuple(RuleReference(starts[part]) for part in parts))}
+    return replace(found, rules=rules, start=start, is_apart=True)
+
+
+def without_ignored_from(grammar: Grammar, starts: Iterable[str]) -> tuple[Grammar, Mapping[str, str]]:
+    """Return a grammar that ignores nothing, and its rules for the texts of several start rules of ``grammar``."""
     if not grammar.ignored.terminals:
-        return grammar if grammar.ignored == Ignored() else replace(grammar, ignored=Ignored())
-    return _Rewriting(grammar).grammar()
+        found = grammar if grammar.ignored == Ignored() else replace(grammar, ignored=Ignored())
+        return found, {name: name for name in starts}
+    rewriting = _Rewriting(grammar)
+    names = {name: rewriting.add_text(name) for name in starts}
+    return rewriting.grammar(next(iter(names.values()))), names
 
 
 class _Rewriting:
-    """One run of `without_ignored`.
+    """One run of `without_ignored`. Versions of rules are made where others need them.
 
     Attributes
     ----------
@@ -236,8 +279,11 @@ class _Rewriting:
     def __init__(self, source: Grammar) -> None:
         self.source = source
         self.names = set(source.rules)
+        self.rules: dict[str, Expression] = {}
+        self.pointers = dict(source.pointers)
+        self.first_names: dict[str, str] = {}
+        self.inner_names: dict[str, str] = {}
         self.lexeme_names: dict[int, str] = {}
-        self.lexemes: dict[str, Expression] = {}
         self.terminals = list(source.terminals)
         self.empty_terminals = {i for i, t in enumerate(source.terminals) if is_nullable(t.pattern)}
         for index in self.empty_terminals:
@@ -251,37 +297,51 @@ class _Rewriting:
         self.find_empty_rules()
         ignored = source.ignored
         blank = Choice(tuple(TerminalReference(t) for t in ignored.terminals))
-        self.blanks: Expression = Repetition(blank, 0, ignored.most)
-
-    def grammar(self) -> Grammar:
-        """Return the rewritten grammar."""
-        source, ignored = self.source, self.source.ignored
-        rules: dict[str, Expression] = {}
-        names = self.names
-        self.inner_names = {name: _fresh(name, names) for name in source.rules}
-        self.first_names = {name: _fresh(name, names) for name in source.rules}
-        start = _fresh("start", names)
-        gap = _fresh("blanks", names)
+        gap = _fresh("blanks", self.names)
         self.gap = RuleReference(gap)
-        text: Expression = RuleReference(self.first_names[source.start])
+        self.rules[gap] = Repetition(blank, 0, ignored.most)
+        self._todo: list[tuple[str, str, bool]] = []
+
+    def add_text(self, start: str) -> str:
+        """Return the name of a rule for the whole texts of a rule."""
+        ignored = self.source.ignored
+        if not ignored.leading and not ignored.trailing and start not in self.empty_rules:
+            return self.first_name(start)
+        text: Expression = RuleReference(self.first_name(start))
         parts = ([self.gap] if ignored.leading else []) + [text] + ([self.gap] if ignored.trailing else [])
         text = Sequence(tuple(parts))
-        if source.start in self.empty_rules:
+        if start in self.empty_rules:
             # Without any lexeme, ignored text is before the first and after the last one at once.
             alone = self.gap if ignored.leading and ignored.trailing else _NOTHING
             text = Choice((text, alone))
-        rules[start] = text
-        rules[gap] = self.blanks
-        pointers = dict(source.pointers)
-        for name, body in source.rules.items():
-            rules[self.first_names[name]] = run(self.first(body))
-            rules[self.inner_names[name]] = run(
-                mapped_symbols(body, self.inner_terminal, self.inner_names.__getitem__)
-            )
-            if name in pointers:
-                pointers[self.first_names[name]] = pointers[self.inner_names[name]] = pointers[name]
-        rules.update(self.lexemes)
-        return Grammar(tuple(self.terminals), rules, start, Ignored(), pointers)
+        name = _fresh("start", self.names)
+        self.rules[name] = text
+        return name
+
+    def grammar(self, start: str) -> Grammar:
+        """Return the rewritten grammar."""
+        while self._todo:
+            name, new_name, is_first = self._todo.pop()
+            body = self.source.rules[name]
+            self.rules[new_name] = run(self.first(body) if is_first else self.inner(body))
+            if name in self.source.pointers:
+                self.pointers[new_name] = self.source.pointers[name]
+        return Grammar(tuple(self.terminals), self.rules, start, Ignored(), self.pointers)
+
+    def first_name(self, name: str) -> str:
+        """Return the name of a rule where it brings the first lexeme."""
+        return self._version(self.first_names, name)
+
+    def inner_name(self, name: str) -> str:
+        """Return the name of a rule after some lexeme."""
+        return self._version(self.inner_names, name)
+
+    def _version(self, versions: dict[str, str], name: str) -> str:
+        found = versions.get(name)
+        if found is None:
+            found = versions[name] = _fresh(name, self.names)
+            self._todo.append((name, found, versions is self.first_names))
+        return found
 
     # -------------------------------------------------------------------------------- emptiness
 
@@ -301,10 +361,8 @@ class _Rewriting:
     def is_empty(self, body: Expression) -> Task[bool]:
         """Does ``body`` derive the empty text, as far as known?"""
         match body:
-            case TerminalReference(index):
-                return index in self.empty_terminals
-            case RuleReference(name):
-                return name in self.empty_rules
+            case TerminalReference() | RuleReference():
+                return self.is_empty_symbol(body)
             case Sequence(parts):
                 for part in parts:
                     if not (yield self.is_empty(part)):
@@ -318,14 +376,20 @@ class _Rewriting:
             case Repetition(inner, minimum):
                 return minimum == 0 or (yield self.is_empty(inner))
             case StateMachine():
-                return bool((yield self.empty_closure(body)) & body.accepting)
+                return bool(self.empty_closure(body) & body.accepting)
         raise TypeError(f"no expression: {body!r}")
 
-    def empty_closure(self, machine: StateMachine) -> Task[frozenset[int]]:
+    def is_empty_symbol(self, symbol: TerminalReference | RuleReference) -> bool:
+        """Does a symbol derive the empty text, as far as known?"""
+        if isinstance(symbol, TerminalReference):
+            return symbol.index in self.empty_terminals
+        return symbol.name in self.empty_rules
+
+    def empty_closure(self, machine: StateMachine) -> frozenset[int]:
         """Return the states that can be reached without reading anything."""
         passed: dict[int, list[int]] = {}
         for source, symbol, target in machine.edges:
-            if symbol is None or (yield self.is_empty(symbol)):
+            if symbol is None or self.is_empty_symbol(symbol):
                 passed.setdefault(source, []).append(target)
         seen = {machine.start}
         todo = [machine.start]
@@ -338,7 +402,7 @@ class _Rewriting:
 
     # -------------------------------------------------------------------------------- versions
 
-    def inner_terminal(self, index: int) -> Expression:
+    def inner_terminal(self, index: int) -> RuleReference:
         """Return a lexeme with the ignored text before it, as one rule."""
         name = self.lexeme_names.get(index)
         if name is not None:
@@ -347,27 +411,37 @@ class _Rewriting:
         lexeme: Expression = Sequence((self.gap, TerminalReference(index)))
         if index in self.empty_terminals:
             lexeme = Choice((lexeme, _NOTHING))
-        self.lexemes[name] = lexeme
+        self.rules[name] = lexeme
         return RuleReference(name)
 
     def inner(self, body: Expression) -> Task[Expression]:
         """Return ``body`` for a place after some lexeme."""
-        return mapped_symbols(body, self.inner_terminal, self.inner_names.__getitem__)
+        return mapped_symbols(body, self.inner_terminal, self.inner_name)
+
+    def inner_symbol(self, symbol: TerminalReference | RuleReference) -> RuleReference:
+        """Return a symbol for a place after some lexeme."""
+        if isinstance(symbol, TerminalReference):
+            return self.inner_terminal(symbol.index)
+        return RuleReference(self.inner_name(symbol.name))
+
+    def first_symbol(self, symbol: TerminalReference | RuleReference) -> TerminalReference | RuleReference:
+        """Return a symbol where it brings the first lexeme."""
+        if isinstance(symbol, TerminalReference):
+            return symbol
+        return RuleReference(self.first_name(symbol.name))
 
     def first(self, body: Expression) -> Task[Expression]:
         """Return ``body`` where it brings the first lexeme: never empty."""
         match body:
-            case TerminalReference():
-                return body
-            case RuleReference(name):
-                return RuleReference(self.first_names[name])
+            case TerminalReference() | RuleReference():
+                return self.first_symbol(body)
             case Sequence(parts):
                 rest = []
-                for part in parts:
+                for part in parts[1:]:
                     rest.append((yield self.inner(part)))
                 found: list[Expression] = []
                 for index, part in enumerate(parts):
-                    found.append(Sequence(((yield self.first(part)), *rest[index + 1 :])))
+                    found.append(Sequence(((yield self.first(part)), *rest[index:])))
                     if not (yield self.is_empty(part)):
                         break
                 return Choice(tuple(found)) if found else _NEVER
@@ -384,27 +458,45 @@ class _Rewriting:
                 least = 0 if (yield self.is_empty(inner)) else max(minimum - 1, 0)
                 return Sequence((head, Repetition(tail, least, None if maximum is None else maximum - 1)))
             case StateMachine():
-                machine: Expression = yield self.first_machine(body)
-                return machine
+                return self.first_machine(body)
         raise TypeError(f"no expression: {body!r}")
 
-    def first_machine(self, machine: StateMachine) -> Task[Expression]:
+    def first_machine(self, machine: StateMachine) -> StateMachine:
         """Return ``machine`` where it brings the first lexeme: states before it, then states after."""
         n = machine.n_states
         edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
         actions: list[int] = []
+        before = self.empty_closure(machine)
         for i, (source, symbol, target) in enumerate(machine.edges):
             if symbol is None:
-                edges += [(source, None, target), (n + source, None, n + target)]
+                edges.append((n + source, None, n + target))
+                if source in before:
+                    edges.append((source, None, target))
                 continue
-            if (yield self.is_empty(symbol)):
-                edges.append((source, None, target))
-            edges.append((source, (yield self.first(symbol)), n + target))
-            edges.append((n + source, (yield self.inner(symbol)), n + target))
-            if machine.parameter is not None:
-                actions += [machine.actions[i]] * 2
+            if source in before:
+                if self.is_empty_symbol(symbol):
+                    edges.append((source, None, target))
+                edges.append((source, self.first_symbol(symbol), n + target))
+                actions += machine.actions[i : i + 1]
+            edges.append((n + source, self.inner_symbol(symbol), n + target))
+            actions += machine.actions[i : i + 1]
         accepting = frozenset(n + state for state in machine.accepting)
-        return StateMachine(2 * n, machine.start, accepting, tuple(edges), machine.parameter, tuple(actions))
+        distinct = frozenset(_moved(self.inner_terminal, index) for index in machine.distinct)
+        return StateMachine(
+            2 * n, machine.start, accepting, tuple(edges), machine.parameter, tuple(actions), distinct
+        )
+
+
+def _moved(terminal: Callable[[int], Expression], index: int) -> int:
+    """Return the terminal that takes the place of one whose lexemes must differ."""
+    moved = terminal(index)
+    if isinstance(moved, TerminalReference):
+        return moved.index
+    raise UnsupportedFeatureError(
+        "lexemes that must differ",
+        reason="are not supported in grammars that are put together, where blanks may stand before them",
+        hint='Use whitespace="compact", or property_order="schema".',
+    )
 
 
 def _rules_in(body: Expression) -> Task[set[str]]:
@@ -420,10 +512,12 @@ def _rules_in(body: Expression) -> Task[set[str]]:
 
 
 def _fresh(name: str, names: set[str]) -> str:
-    while name in names:
-        name += "'"
-    names.add(name)
-    return name
+    found, n = name if name not in names else f"{name}'", len(names)
+    # Counting from how many there are finds a free name soon.
+    while found in names:
+        found, n = f"{name}'{n}", n + 1
+    names.add(found)
+    return found
 
 
 __all__ = ["concatenation", "union", "without_ignored"]

@@ -358,6 +358,9 @@ class Grammar:
     pointers : mapping of str to str
         Place in the spec of each rule, for messages.
     indentation : Indentation or None
+    is_apart : bool
+        The start rule is a choice of rules, and each of them is read as if the others weren't there: only terminals of
+        the same alternative compete for a lexeme.
     """
 
     terminals: tuple[Terminal, ...]
@@ -366,6 +369,15 @@ class Grammar:
     ignored: Ignored = Ignored()
     pointers: Mapping[str, str] = field(default_factory=dict)
     indentation: Indentation | None = None
+    is_apart: bool = False
+
+    @property
+    def alternatives(self) -> tuple[RuleReference, ...]:
+        """The rules that are read apart; the start rule where there are no others."""
+        body = self.rules[self.start] if self.is_apart else None
+        if not isinstance(body, Choice):
+            return (RuleReference(self.start),)
+        return tuple(part for part in body.parts if isinstance(part, RuleReference))
 
 
 def pattern_grammar(pattern: Pattern, name: str = "pattern") -> Grammar:

@@ -1,7 +1,7 @@
 """May two grammars stand side by side in one, without one being read by the lexemes of the other?
 
 Greedy terminals and priorities work among all terminals that may begin at one place. Where terminals of two
-grammars meet there, one grammar could take texts from the other; so these meetings are refused.
+grammars meet there, one grammar could take texts from the other.
 """
 
 from __future__ import annotations
@@ -38,22 +38,11 @@ def leveled_pair(first: Grammar, second: Grammar) -> tuple[Grammar, Grammar]:
     return first, second
 
 
-def check_union(first: Grammar, second: Grammar, watch: Watch) -> None:
-    """Raise where texts of two grammars may begin alike and lexemes of one may take those of the other.
-
-    Raises
-    ------
-    UnsupportedFeatureError
-    """
+def meet(first: Grammar, second: Grammar, watch: Watch) -> bool:
+    """May texts of two grammars begin alike, so that lexemes of one may take those of the other?"""
     if not is_lexed(first) and not is_lexed(second):
-        return
-    if not is_disjoint(begin_of(first, watch), begin_of(second, watch)):
-        raise UnsupportedFeatureError(
-            "|",
-            reason="is not possible here: texts of both parts begin alike, and which lexemes they are made of depends "
-            "on longest matches",
-            hint="Write one grammar, in which embed= gives the other part a name, or pass lexing='any'.",
-        )
+        return False
+    return not is_disjoint(begin_of(first, watch), begin_of(second, watch))
 
 
 def check_concatenation(first: Grammar, second: Grammar, watch: Watch) -> None:

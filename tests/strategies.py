@@ -251,6 +251,8 @@ _LEXEMES: dict[str, ir.Pattern] = {
         (ir.Repeat(ir.Literal(b"a"), 0, 1), ir.Literal(b'"'), ir.Repeat(_WORD, 0, None), ir.Literal(b'"'))
     ),
     "semicolon": ir.Literal(b";"),
+    "sign": ir.Literal(b"#"),
+    "signed": ir.Concatenation((ir.Literal(b"##"), ir.Repeat(_WORD, 0, None))),
     "break": ir.Concatenation((ir.Literal(b"\n"), ir.Repeat(ir.Literal(b" "), 0, None))),
 }
 _IGNORED: dict[str, ir.Pattern] = {
@@ -259,6 +261,10 @@ _IGNORED: dict[str, ir.Pattern] = {
     "comment": ir.Concatenation((ir.Literal(b"#"), ir.Repeat(_NOT_BREAK, 0, None))),
     "short comment": ir.Concatenation(
         (ir.Literal(b"#"), ir.Repeat(ir.ByteClass(((0x61, 0x7E),)), 0, None), ir.Literal(b"#"))
+    ),
+    "word comment": ir.Concatenation((ir.Literal(b"#"), _WORD, ir.Repeat(_NOT_BREAK, 0, None))),
+    "indented comment": ir.Concatenation(
+        (ir.Repeat(_BLANKS, 0, None), ir.Literal(b"#"), ir.Repeat(_NOT_BREAK, 0, None))
     ),
     "name": ir.Repeat(_WORD, 1, None),
 }

@@ -11,7 +11,7 @@ what that costs is computed before anything is built.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from constrain.grammars.errors import LimitExceededError, SpecError
 from constrain.grammars.ir import (
@@ -29,20 +29,13 @@ from constrain.grammars.ir import (
 )
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.boolean import conjunction, flatten_conjunction
-from constrain.tokenizer_index.fragment import (
-    Draft,
-    Fragment,
-    Hub,
-    finish,
-    literal_fragment,
-)
+from constrain.tokenizer_index.draft import Draft, Hub, finish
+from constrain.tokenizer_index.fragment import Fragment, literal_fragment
 from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
+from constrain.tokenizer_index.recent import Recent
 from constrain.tokenizer_index.special_tokens import spelling
 from constrain.tokenizer_index.utf8 import encode_ranges
 from constrain.tokenizer_index.word_list import word_list_fragment, words_of
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 # Repeats of at most so many positions are unrolled.
 UNROLL_POSITIONS = 16
@@ -50,10 +43,10 @@ UNROLL_POSITIONS = 16
 _MOST_ROUNDS = (1 << 31) - 2
 # Explicit conjunctions inside explicit conjunctions.
 _BOOLEAN_DEPTH = 40
-# What is kept of patterns seen before, at most some tens of megabytes.
+# What is kept of patterns seen before: an edge takes 20 bytes, and its pattern several times as much.
 _CACHED_NODES = 64
-CACHED_EDGES = 2000
-_CACHE_SIZE = 512
+MOST_KEPT = 512
+MOST_EDGES_KEPT = 1_000_000
 
 
 class _Task(NamedTuple):
@@ -132,21 +125,20 @@ class _Reader:
 
     def _characters(self, pattern: CharacterClass, source: int, target: int, hub: int) -> None:
         draft = self.draft
-        heads, inner = encode_ranges(pattern.ranges)
-        if not inner:
-            draft.edges[source] += [(low, high, target) for low, high, _ in heads]
+        characters = encode_ranges(pattern.ranges)
+        if not characters.inner:
+            draft.edges[source] += [(low, high, target) for low, high, _ in characters.heads]
             return
         # Classes that lead to the same state share what follows the lead byte.
-        known = self._tails.get((id(inner), target))
+        key = id(characters), target
+        known = self._tails.get(key)
         if known is None:
-            # ``inner`` is kept beside its first state, so that its id stays its own.
-            known = self._tails[id(inner), target] = (len(draft.edges) - 1, inner)
-            base = known[0]
-            for edges in inner:
-                draft.edges.append([(low, high, base + to if to else target) for low, high, to in edges])
-            draft.hub_of += [hub] * len(inner)
+            # The class is kept beside its first state, so that its id stays its own.
+            known = self._tails[key] = (draft.tail(characters, target, hub) - 1, characters)
         base = known[0]
-        draft.edges[source] += [(low, high, base + to if to else target) for low, high, to in heads]
+        draft.edges[source] += [
+            (low, high, base + to if to else target) for low, high, to in characters.heads
+        ]
 
     def _concatenate(self, task: _Task, parts: tuple[Pattern, ...]) -> None:
         draft = self.draft
@@ -318,8 +310,8 @@ def _literal_prefix(pattern: Pattern) -> tuple[bytes, tuple[Pattern, ...]]:
 
 # ------------------------------------------------------------------------------------ memory
 
-_BY_ID: dict[int, tuple[Pattern, Fragment]] = {}
-_BY_VALUE: dict[Pattern, Fragment] = {}
+_BY_ID: Recent[int, tuple[Pattern, Fragment]] = Recent(MOST_KEPT, MOST_EDGES_KEPT)
+_BY_VALUE: Recent[Pattern, Fragment] = Recent(MOST_KEPT, MOST_EDGES_KEPT)
 
 
 def clear_fragments() -> None:
@@ -348,14 +340,6 @@ def _is_small(pattern: Pattern) -> bool:
         elif isinstance(node, Automaton):
             left -= len(node.edges) >> 2
     return left > 0
-
-
-def remember(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Keep ``value`` under ``key``; of too many values the older half is dropped."""
-    if len(memory) >= _CACHE_SIZE:
-        for old in list(memory)[: _CACHE_SIZE // 2]:
-            memory.pop(old, None)
-    memory[key] = value
 
 
 def compile_pattern(pattern: Pattern, watch: Watch, place: str, depth: int = 0) -> Fragment:
@@ -393,8 +377,7 @@ def compile_pattern(pattern: Pattern, watch: Watch, place: str, depth: int = 0) 
         fragment = _Reader(watch, place, depth).read(pattern)
     else:
         fragment = word_list_fragment(words, watch, place)
-    if fragment.n_edges <= CACHED_EDGES:
-        if small:
-            remember(_BY_VALUE, pattern, fragment)
-        remember(_BY_ID, id(pattern), (pattern, fragment))
+    if small:
+        _BY_VALUE.put(pattern, fragment, fragment.n_edges)
+    _BY_ID.put(id(pattern), (pattern, fragment), fragment.n_edges)
     return fragment

@@ -67,8 +67,10 @@ def provably_greedy(
 
 def following_terminals(
     rules: Rules, n_terminals: int, marks: Collection[int], watch: Watch
-) -> tuple[dict[int, int], int]:
-    """Return for each terminal the bits of the terminals that may come right after it, and those that come first.
+) -> tuple[dict[int, int], list[int]]:
+    """Return for each terminal the bits of the terminals that may come right after it, and of those that come first.
+
+    The latter for each alternative that is read apart.
 
     Terminals in ``marks`` have no text: what may follow one of them may follow any that it may follow.
     """
@@ -117,9 +119,9 @@ class _Follow:
         self._watch.step("greedy terminals", len(rules.terminal_symbol))
         return follow
 
-    def first_of_all(self) -> int:
-        """Return what a text may begin with."""
-        return self._at(self._rules.rule_start[0])
+    def first_of_all(self) -> list[int]:
+        """Return what a text may begin with, for each alternative that is read apart."""
+        return [self._at(dot) for dot in range(self._rules.n_starts)]
 
     def _at(self, dot: int) -> int:
         """Return what may come at a dotted state, short of what follows the end of its rule."""

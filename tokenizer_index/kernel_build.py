@@ -90,12 +90,13 @@ _Part = tuple[str, bytes]
 
 
 def _functions() -> list[tuple[str, Callable[..., int]]]:
-    from constrain.tokenizer_index import kernels
+    from constrain.tokenizer_index import kernel_memory, kernels, lexeme_kernels
 
+    assert lexeme_kernels.walk_lexemes in kernel_memory.ENTRY_POINTS
     return [
         *(("far", f) for f in kernels.FAR_FUNCTIONS),
-        *(("quick", f) for f in kernels.QUICK),
-        *(("free", f) for f in kernels.ENTRY_POINTS),
+        *(("quick", f) for f in kernel_memory.QUICK),
+        *(("free", f) for f in kernel_memory.ENTRY_POINTS),
     ]
 
 

@@ -32,14 +32,26 @@ and for each accept set ``a`` the node set where the next lexeme starts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from llvmlite import ir as llvm
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic as _typed_intrinsic
 
 from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE
+from constrain.tokenizer_index.kernel_memory import VIEW, intrinsic
+from constrain.tokenizer_index.kernel_memory import entry_point as _entry_point
+from constrain.tokenizer_index.kernel_memory import get8 as _get8
+from constrain.tokenizer_index.kernel_memory import get16 as _get16
+from constrain.tokenizer_index.kernel_memory import get32 as _get32
+from constrain.tokenizer_index.kernel_memory import get64 as _get64
+from constrain.tokenizer_index.kernel_memory import header as _header
+from constrain.tokenizer_index.kernel_memory import kernel as _kernel
+from constrain.tokenizer_index.kernel_memory import put16 as _put16
+from constrain.tokenizer_index.kernel_memory import put32 as _put32
+from constrain.tokenizer_index.kernel_memory import put64 as _put64
+from constrain.tokenizer_index.kernel_memory import quick as _quick
+from constrain.tokenizer_index.kernel_memory import set_header as _set_header
+from constrain.tokenizer_index.kernel_memory import view as _view
 from constrain.tokenizer_index.layout import (
     A_ATTR,
     A_OFF,
@@ -66,6 +78,7 @@ from constrain.tokenizer_index.layout import (
     BUF_PRICE,
     BUF_PROOF,
     BUF_SEARCH,
+    BUF_SEEN,
     BUF_SPLIT,
     BUF_STACK,
     BUF_STATES,
@@ -113,6 +126,7 @@ from constrain.tokenizer_index.layout import (
     ENTRY,
     EOS,
     EXACT,
+    FEW_ITEMS,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     FLAG_RECORDS,
@@ -129,7 +143,6 @@ from constrain.tokenizer_index.layout import (
     INNER_NODES,
     INNER_OFF,
     IS_BLANK,
-    IS_CHECKED,
     IS_FINAL,
     IS_HUB,
     IS_LINE,
@@ -265,11 +278,13 @@ from constrain.tokenizer_index.layout import (
     S_REACHED,
     S_RULES_DONE,
     S_SCRATCH,
+    S_SEEN,
     S_SPANNING,
     S_SPARSE,
     S_SPLIT_SIZE,
     S_STAMP,
     S_START_NULLABLE,
+    S_STARTS,
     S_STUCK,
     S_TAB,
     S_TERMINALS,
@@ -327,12 +342,12 @@ from constrain.tokenizer_index.layout import (
     V_ATTR,
     V_OFF,
     V_POOL,
+    VAL_OFF,
+    VAL_POOL,
     VALUE_COST,
     VALUE_KEY,
     VALUE_OF,
     VISIT,
-    W_OFF,
-    W_POOL,
     WIDE_LINE,
     WIDER,
     WORD,
@@ -362,103 +377,6 @@ from constrain.tokenizer_index.parameters import (
 
 # ------------------------------------------------------------------------------------------ memory
 
-# Numba's annotations describe intrinsics as Python sees them, with a typing context; kernels call them without.
-intrinsic: Any = _typed_intrinsic
-
-_VIEW = types.UniTuple(types.int64, 2)
-
-
-def _checked(context, builder, view, index):
-    """Emit the bounds check of the checked build."""
-    if IS_CHECKED:
-        capacity = builder.extract_value(view, 1)
-        outside = builder.icmp_unsigned(">=", index, capacity)
-        with builder.if_then(outside, likely=False):
-            context.call_conv.return_user_exc(builder, IndexError, ("kernel table index out of range",))
-
-
-def _loader(bits, is_signed):
-    @intrinsic
-    def load(typing_context, view, index):
-        def generate(context, builder, signature, arguments):
-            view, index = arguments
-            _checked(context, builder, view, index)
-            item = llvm.IntType(bits)
-            base = builder.inttoptr(builder.extract_value(view, 0), item.as_pointer())
-            value = builder.load(builder.gep(base, [index]))
-            if bits == 64:
-                return value
-            return (builder.sext if is_signed else builder.zext)(value, llvm.IntType(64))
-
-        return types.int64(_VIEW, types.int64), generate
-
-    return load
-
-
-def _storer(bits):
-    @intrinsic
-    def store(typing_context, view, index, value):
-        def generate(context, builder, signature, arguments):
-            view, index, value = arguments
-            _checked(context, builder, view, index)
-            item = llvm.IntType(bits)
-            base = builder.inttoptr(builder.extract_value(view, 0), item.as_pointer())
-            if bits < 64:
-                value = builder.trunc(value, item)
-            builder.store(value, builder.gep(base, [index]))
-            return context.get_dummy_value()
-
-        return types.none(_VIEW, types.int64, types.int64), generate
-
-    return store
-
-
-_get8 = _loader(8, False)
-_get16 = _loader(16, True)
-_get32 = _loader(32, True)
-_get64 = _loader(64, True)
-_put16 = _storer(16)
-_put32 = _storer(32)
-_put64 = _storer(64)
-
-
-@intrinsic
-def _header(typing_context, h, slot):
-    """Read one slot of the header."""
-
-    def generate(context, builder, signature, arguments):
-        base = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
-        return builder.load(builder.gep(base, [arguments[1]]))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _set_header(typing_context, h, slot, value):
-    """Write one slot of the header."""
-
-    def generate(context, builder, signature, arguments):
-        base = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
-        builder.store(arguments[2], builder.gep(base, [arguments[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def _view(typing_context, h, table):
-    """Return (address, capacity) of a table."""
-
-    def generate(context, builder, signature, arguments):
-        i64 = llvm.IntType(64)
-        base = builder.inttoptr(arguments[0], i64.as_pointer())
-        table = arguments[1]
-        address = builder.load(builder.gep(base, [table]))
-        capacity = builder.load(builder.gep(base, [builder.add(table, llvm.Constant(i64, CAPACITY))]))
-        return cgutils.pack_array(builder, [address, capacity])
-
-    return _VIEW(types.int64, types.int64), generate
-
 
 @intrinsic
 def _scratch(typing_context, h, table):
@@ -474,39 +392,7 @@ def _scratch(typing_context, h, table):
         capacity = builder.load(builder.gep(pairs, [builder.add(first, llvm.Constant(i64, 1))]))
         return cgutils.pack_array(builder, [address, capacity])
 
-    return _VIEW(types.int64, types.int64), generate
-
-
-def _kernel(function):
-    """Compile a helper for int64 arguments only, linked into its callers.
-
-    Numba would compile it again for each literal argument; widening literals before it looks keeps one
-    version of each helper.
-    """
-    dispatcher = njit(nogil=True, error_model="numpy")(function)
-    template_of = dispatcher.get_call_template
-
-    def get_call_template(args, kws):
-        return template_of(tuple(types.unliteral(a) for a in args), kws)
-
-    dispatcher.get_call_template = get_call_template
-    return dispatcher
-
-
-QUICK: list[Callable[..., int]] = []
-"""Functions that Python calls for what is known already; they keep the GIL."""
-ENTRY_POINTS: list[Callable[..., int]] = []
-"""Functions that Python calls for all else; they release the GIL. Arguments and results are int64."""
-
-
-def _quick(function):
-    QUICK.append(function)
-    return function
-
-
-def _entry_point(function):
-    ENTRY_POINTS.append(function)
-    return function
+    return VIEW(types.int64, types.int64), generate
 
 
 FAR_FUNCTIONS: list[Callable[..., int]] = []
@@ -645,9 +531,13 @@ def _intern(h, t, buf, n):
 
 @_kernel
 def _slot(memo, stride, key):
-    """Return the slot that holds ``key``, or the free one where it belongs."""
+    """Return the slot that holds ``key``, or the free one where it belongs.
+
+    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of the product depend on no higher bits of the key, so
+    those taken here are the lowest in which ``a`` counts.
+    """
     mask = memo[1] // stride - 1
-    x = ((key * -7046029254386353131) >> 20) & mask
+    x = ((key * -7046029254386353131) >> 32) & mask
     while True:
         k = _get64(memo, x * stride)
         if k == key or k < 0:
@@ -1741,8 +1631,8 @@ def _needs_word(h, parameter, v, element, k):
     if needs < 0:
         return found
     words = _get64(rows, o + PM_WORDS)
-    pool = _view(h, W_POOL)
-    first = _get64(_view(h, W_OFF), v) + 3
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v) + 3
     for j in range(words):
         taken = _get64(pool, first + j)
         if element >= 0 and element >> 5 == j:
@@ -1759,8 +1649,8 @@ def _needs_word(h, parameter, v, element, k):
 @_far
 def _n_missing(h, v, element):
     """Return how many required elements value ``v`` lacks, once it has ``element`` as well (-1: none)."""
-    pool = _view(h, W_POOL)
-    first = _get64(_view(h, W_OFF), v)
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
     parameter = _get64(pool, first)
     n = 0
     for k in range(_get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)):
@@ -1774,8 +1664,8 @@ def _n_missing(h, v, element):
 @_far
 def _may_end_with(h, v):
     """1 if a text of value ``v`` has all that is required, and enough."""
-    first = _get64(_view(h, W_OFF), v)
-    pool = _view(h, W_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
+    pool = _view(h, VAL_POOL)
     least = _get64(_view(h, PARAMETER), COLUMNS * _get64(pool, first) + PM_LEAST)
     return 1 if _get64(pool, first + 1) >= least and _n_missing(h, v, -1) == 0 else 0
 
@@ -1794,8 +1684,8 @@ def _may_act(h, v, action, t):
 
     ``t`` is the edge's terminal. Returns GROW or the like, too.
     """
-    pool = _view(h, W_POOL)
-    first = _get64(_view(h, W_OFF), v)
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
     rows = _view(h, PARAMETER)
     o = COLUMNS * _get64(pool, first)
     if action == KEEP:
@@ -1843,7 +1733,7 @@ def _first_value(h, parameter):
     _put64(buf, 2, -1)
     for k in range(words):
         _put64(buf, 3 + k, 0)
-    return _intern(h, W_OFF, buf, words + 3)
+    return _intern(h, VAL_OFF, buf, words + 3)
 
 
 @_kernel
@@ -1851,8 +1741,8 @@ def _next_value(h, v, action, text):
     """Return the value after an action, which must be possible; DEAD if it isn't with this text."""
     if action in (KEEP, MORE):
         return v
-    pool = _view(h, W_POOL)
-    first = _get64(_view(h, W_OFF), v)
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
     rows = _view(h, PARAMETER)
     o = COLUMNS * _get64(pool, first)
     words = _get64(rows, o + PM_WORDS)
@@ -1883,7 +1773,7 @@ def _next_value(h, v, action, text):
     if element >= 0:
         k = 3 + (element >> 5)
         _put64(buf, k, _get64(buf, k) | (1 << (element & 31)))
-    return _intern(h, W_OFF, buf, words + 3)
+    return _intern(h, VAL_OFF, buf, words + 3)
 
 
 @_far
@@ -2021,7 +1911,7 @@ def _excluded_at(h, d, e):
     if own < 0 or d < static or _get32(_view(h, TERM_ACTION), own) < RECORDS:
         return -2
     v = _get64(_view(h, DOT_POOL), 2 * (d - static) + 1)
-    return _get64(_view(h, W_POOL), _get64(_view(h, W_OFF), v) + 2)
+    return _get64(_view(h, VAL_POOL), _get64(_view(h, VAL_OFF), v) + 2)
 
 
 @_far
@@ -2040,9 +1930,9 @@ def _is_unsure(h, p):
         d = (_get64(pool, i) >> 32) - static
         if d < 0:
             continue
-        row = _get64(_view(h, W_OFF), _get64(dots, 2 * d + 1))
-        o = COLUMNS * _get64(_view(h, W_POOL), row)
-        texts = _get64(_view(h, W_POOL), row + 2)
+        row = _get64(_view(h, VAL_OFF), _get64(dots, 2 * d + 1))
+        o = COLUMNS * _get64(_view(h, VAL_POOL), row)
+        texts = _get64(_view(h, VAL_POOL), row + 2)
         s = _get64(dots, 2 * d)
         if _has_text(h, texts, -1) != 0:
             rows = _view(h, PARAMETER)
@@ -2256,17 +2146,54 @@ def _lower_bound(a, low, high, v):
     return low
 
 
+@_kernel
+def _item_slot(items, slots, mask, item):
+    """Return the slot of an item in the ``mask + 1`` slots of BUF_SEEN, or the free one where it belongs."""
+    x = ((item * -7046029254386353131) >> 32) & mask
+    while True:
+        q = _get64(slots, x)
+        if q < 0 or _get64(items, q) == item:
+            return x
+        x = (x + 1) & mask
+
+
 @_far
 def _add_item(h, n, item):
-    """Append an item to BUF_ITEMS unless it is there; return the new length, or GROW."""
+    """Append an item to BUF_ITEMS unless it is there; return the new length, or GROW.
+
+    A few items are looked through; of more, BUF_SEEN knows the places.
+    """
     buf = _view(h, BUF_ITEMS)
-    for q in range(n):
-        if _get64(buf, q) == item:
-            return n
+    if n < FEW_ITEMS:
+        for q in range(n):
+            if _get64(buf, q) == item:
+                return n
+        r = _room(h, BUF_ITEMS, n + 1)
+        if r < 0:
+            return r
+        _put64(buf, n, item)
+        return n + 1
+    size = _header(h, S_SEEN)
+    if 2 * (n + 1) > size:
+        size = max(8 * FEW_ITEMS, 2 * size)
+        r = _room(h, BUF_SEEN, size)
+        if r < 0:
+            return r
+        slots = _view(h, BUF_SEEN)
+        for x in range(size):
+            _put64(slots, x, -1)
+        for q in range(n):
+            _put64(slots, _item_slot(buf, slots, size - 1, _get64(buf, q)), q)
+        _set_header(h, S_SEEN, size)
+    slots = _view(h, BUF_SEEN)
+    x = _item_slot(buf, slots, size - 1, item)
+    if _get64(slots, x) >= 0:
+        return n
     r = _room(h, BUF_ITEMS, n + 1)
     if r < 0:
         return r
     _put64(buf, n, item)
+    _put64(slots, x, n)
     return n + 1
 
 
@@ -2289,6 +2216,7 @@ def _parser_step(h, p, a, context):
     if r < 0:
         return r
     _set_header(h, S_REACHED, 0)
+    _set_header(h, S_SEEN, 0)
     first = _get64(a_off, a)
     last = _get64(a_off, a + 1)
     n_ignored = flags >> P_IGNORED
@@ -2383,6 +2311,9 @@ def _parser_step(h, p, a, context):
         if origin < 0:
             accepting = P_ACCEPTING
             continue
+        r = _work(h, 1 + (n_reached + _get64(off, origin + 1) - _get64(off, origin)) // 16)
+        if r < 0:
+            return r
         for j in range(_get64(off, origin), _get64(off, origin + 1) - 1):
             w = _get64(pool, j)
             d = w >> 32
@@ -4367,7 +4298,8 @@ def _advance_token(h, d, token):
 
 @_kernel
 def _start(h):
-    """Return the first matcher state."""
+    """Return the first matcher state: one configuration for each alternative that is read apart."""
+    n_starts = _header(h, S_STARTS)
     flags = 0
     if _header(h, S_LEADING) == 0:
         flags |= _header(h, S_IGNORED_MOST) << P_IGNORED
@@ -4375,10 +4307,10 @@ def _start(h):
         flags |= P_ACCEPTING
     r = _room(h, BUF_KERNEL, 2)
     if r == 0:
-        r = _room(h, BUF_CONFIG, 2)
+        r = _room(h, BUF_CONFIG, n_starts + 1)
     if r < 0:
         return r
-    # Dotted state 0 starts the augmented rule; origin -1 is stored as 0. Where the only text is the empty
+    # Dotted states from 0 on start the augmented rule; origin -1 is stored as 0. Where the only text is the empty
     # one nothing follows it, and no blank may either.
     _put64(_view(h, BUF_KERNEL), 0, 0)
     term_off = _view(h, TERM_OFF)
@@ -4399,15 +4331,16 @@ def _start(h):
     r = _longer_text(h, -1, -1)
     if r < 0:
         return r
-    _put64(_view(h, BUF_KERNEL), 0, 0)
-    p = _parser_intern(h, n, flags, -1, 0)
-    if p < 0:
-        return p
-    l = _start_lexer(h, p)
-    if l < 0:
-        return l
-    _put64(_view(h, BUF_CONFIG), 0, (p << 32) | l)
-    return _configuration_intern(h, 1)
+    for i in range(n_starts):
+        _put64(_view(h, BUF_KERNEL), 0, i << 32)
+        p = _parser_intern(h, n, flags, -1, 0)
+        if p < 0:
+            return p
+        l = _start_lexer(h, p)
+        if l < 0:
+            return l
+        _put64(_view(h, BUF_CONFIG), i, (p << 32) | l)
+    return _configuration_intern(h, n_starts)
 
 
 @_kernel
@@ -5575,8 +5508,8 @@ def _valued_cost(h, d, kind):
     dots = _view(h, DOT_POOL)
     s = _get64(dots, 2 * (d - static))
     v = _get64(dots, 2 * (d - static) + 1)
-    first = _get64(_view(h, W_OFF), v)
-    pool = _view(h, W_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
+    pool = _view(h, VAL_POOL)
     rows = _view(h, PARAMETER)
     parameter = _get64(pool, first)
     o = COLUMNS * parameter

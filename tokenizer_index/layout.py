@@ -110,9 +110,9 @@ LOW40 = 0xFFFFFFFFFF
     WP_OFF,  # a text and how much of it is read
     WP_POOL,
     WP_HASH,
-    W_OFF,  # values: parameter, how many elements, set of texts, which elements
-    W_POOL,
-    W_HASH,
+    VAL_OFF,  # values: parameter, how many elements, set of texts, which elements
+    VAL_POOL,
+    VAL_HASH,
     DOT_OFF,  # dotted states with a value: the network's dotted state, the value
     DOT_POOL,
     DOT_HASH,
@@ -146,6 +146,7 @@ LOW40 = 0xFFFFFFFFFF
     BUF_SEARCH,
     BUF_STACK,
     BUF_ITEMS,
+    BUF_SEEN,  # i64 slots: which of BUF_ITEMS, or -1
     BUF_KERNEL,
     BUF_CONFIG,
     BUF_NODES,
@@ -188,7 +189,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(163)
+) = range(164)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -209,6 +210,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_IGNORED_MOST,  # ignored lexemes in a row
     S_IGNORED_STEP,  # what one counts: 0 where there is no limit
     S_START_NULLABLE,
+    S_STARTS,  # dotted states that start the text: alternatives that are read apart
     S_GROW_TABLE,
     S_GROW_NEED,
     S_LIMIT,
@@ -228,6 +230,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_SPARSE,
     S_SPLIT_SIZE,
     S_REACHED,
+    S_SEEN,  # slots of BUF_SEEN in use
     S_SCRATCH,
     S_PREFIX,
     S_RULES_DONE,
@@ -255,7 +258,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_NEXT,  # two bytes that may follow in an excluded text, or -1
     S_NEXT_OTHER,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 60)
+) = range(SCALARS, SCALARS + 62)
 MAX_FAR = 96
 HEADER_SIZE = S_FAR + MAX_FAR
 
@@ -265,6 +268,8 @@ FLAG_FRESH, FLAG_ELEMENTS, FLAG_RECORDS = 1, 2, 4
 E_STRIDE = 8
 E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
 SPARSE, DENSE, LAYER = 0, 1, 2
+FEW_ITEMS = 32
+"""Fewer items of a parser state in the making are not hashed."""
 # A parser state's flags are P_ACCEPTING and, above it, the number of ignored lexemes since the last real one.
 P_ACCEPTING, P_IGNORED = 1, 1
 # In IGNORED: an ignored terminal that is never the last of as many as are allowed in a row.
@@ -332,3 +337,54 @@ ALL_CHARACTERS = 1 << 62
     OP_INNER_STATES,
     OP_WALK_LEXER,
 ) = range(11)
+
+# ------------------------------------------------------------------------------------------ lexeme walks
+# The header of a walk (`lexeme_product`): two columns (address, capacity) for each table, then scalars.
+
+(
+    W_EDGES,  # i32 (n_edges, 5) of all terminals, as in fragments
+    W_EDGE_OFF,
+    W_POSITIONS,  # i32 (n_positions, 6), as in fragments
+    W_LITERAL,  # i32 (n_positions,) the literal a position belongs to
+    W_TERMINAL_OF,  # i32 (n_literals,)
+    W_NEGATIVE,  # i32 (n_literals,)
+    W_POSITIVE,  # i32 (n_terminals,) positive literals of a terminal
+    W_PRIORITY,
+    W_GREEDY,
+    W_OFF,  # i64 (most + 3,) states: 0 is the start
+    W_POOL,  # i32 positions
+    W_HASH,  # i32
+    W_MASK,  # i64 (most + 2, 4) bytes read in a state
+    W_FLAGS,  # i32 (most + 2,)
+    W_TO_OFF,  # i64 (most + 3,)
+    W_TO,  # i32 states reached
+    W_STAMP_POSITION,  # i64
+    W_STAMP_LITERAL,  # i64
+    W_STAMP_TERMINAL,  # i64
+    W_STAMP_STATE,  # i64
+    W_COUNT,  # i32 (n_terminals,) positive literals met
+    W_FIRST,  # i32 (256,) the first edge in W_NEXT that begins with a byte
+    W_NEXT,  # i32
+    W_EDGE,  # i32
+    W_ACTIVE,  # i32
+    W_CELL,  # i32
+    N_WALK_TABLES,
+) = range(27)
+
+(
+    W_TERMINAL,
+    W_COMPANION,
+    W_MOST,
+    W_DONE,  # states whose edges are known
+    W_N,
+    W_N_TO,
+    W_STAMP,
+    W_WORK_LIMIT,
+    W_NEED_TABLE,
+    W_NEED,
+    WALK_SIZE,
+) = range(2 * N_WALK_TABLES, 2 * N_WALK_TABLES + 11)
+
+# Flags of a state: the terminal walked for may end; a greedy one of its priority may; one of higher priority may; the
+# companion is read.
+ENDS, ENDS_GREEDY, ENDS_ABOVE, HAS_COMPANION = 1, 2, 4, 8

@@ -20,12 +20,13 @@ from constrain.grammars.ir import (
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.boolean import flatten_conjunction
 from constrain.tokenizer_index.byte_automaton import (
-    CACHED_EDGES,
+    MOST_EDGES_KEPT,
+    MOST_KEPT,
     clear_fragments,
     compile_pattern,
-    remember,
 )
 from constrain.tokenizer_index.fragment import SHORT_LITERAL, Fragment, literal_fragment, walled
+from constrain.tokenizer_index.recent import Recent
 
 
 class Lexeme(NamedTuple):
@@ -40,7 +41,7 @@ class Lexeme(NamedTuple):
         return len(self.literals) == 1
 
 
-_BY_ID: dict[int, tuple[Pattern, Lexeme]] = {}
+_BY_ID: Recent[int, tuple[Pattern, Lexeme]] = Recent(MOST_KEPT, MOST_EDGES_KEPT)
 
 
 @lru_cache(maxsize=4096)
@@ -84,8 +85,7 @@ def _compile_pattern(terminal: Terminal, watch: Watch) -> Lexeme:
     if terminal.pointer is not None:
         place += f" at {terminal.pointer!r}"
     lexeme = _compile(pattern, watch, place)
-    if sum(fragment.n_edges for _, fragment in lexeme.literals) <= CACHED_EDGES:
-        remember(_BY_ID, id(pattern), (pattern, lexeme))
+    _BY_ID.put(id(pattern), (pattern, lexeme), sum(fragment.n_edges for _, fragment in lexeme.literals))
     return lexeme
 
 

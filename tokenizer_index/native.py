@@ -167,4 +167,12 @@ class _Loader:
         return native
 
 
-_SOURCES = ("kernels.py", "layout.py", "kernel_build.py", "native.py")
+_SOURCES = (
+    "kernel_memory.py",
+    "kernels.py",
+    "lexeme_kernels.py",
+    "layout.py",
+    "parameters.py",
+    "kernel_build.py",
+    "native.py",
+)

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from constrain.grammars.errors import SpecError
-from constrain.grammars.ir import COUNT, MORE, Parameter
+from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE, Parameter
 
+# Compiled kernels hold these numbers; they are compiled again when this file changes.
+assert (KEEP, MORE, CLOSE, COUNT) == (-1, -2, -3, -4)
 BITS = 32
 """Bits in a word of a set."""
 RECORDS = 1 << 28
@@ -126,6 +128,15 @@ def flat(
     most = -1 if most is None or most >= LARGEST else most
     columns = [n, -(-n // BITS), parameter.least, most, int(is_free), taking, behind]
     return FlatParameter(columns, required, usable, [needs.get(i, 0) for i in range(n)] if needs else [])
+
+
+def moved(parameter: FlatParameter, more: int) -> FlatParameter:
+    """Return a parameter whose dotted states have numbers larger by ``more``."""
+    columns = [
+        column + more if i in (PM_TAKING, PM_BEHIND) and column >= 0 else column
+        for i, column in enumerate(parameter.columns)
+    ]
+    return parameter._replace(columns=columns)
 
 
 def arrays(parameters: Sequence[FlatParameter]) -> tuple[list[int], list[int]]:

@@ -128,7 +128,7 @@ class RuleGraphs:
         self._most = _SPARE * watch.limits.states
         self._ids: dict[str, int] = {}
         self._unread: list[tuple[int, Expression | _Counted]] = []
-        self._unread.append((self.add_rule(""), RuleReference(grammar.start)))
+        self._unread.append((self.add_rule(""), Choice(grammar.alternatives)))
         for rule, body in self._unread:  # grows while it is read
             if isinstance(body, _Counted):
                 self._read_counted(rule, body.symbol)

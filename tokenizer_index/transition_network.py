@@ -9,6 +9,8 @@
 4. cuts long runs of optional parts (`long_runs`);
 5. determinises each rule that is still reachable; those with a parameter stay as they are (`parameters`).
 
+Where alternatives are read apart, the augmented start has a first state for each of them, numbered from 0.
+
 The first state of a rule never ends it, since the empty string is accounted for where the rule is
 referred to.
 """
@@ -53,6 +55,7 @@ class Rules(NamedTuple):
     rule_action: list[int]
     parameters: list[parameters.FlatParameter]
     value_of: list[int]
+    n_starts: int = 1
 
 
 def flatten(graphs: RuleGraphs, alive: Sequence[bool], nullable: Sequence[bool], watch: Watch) -> Rules:
@@ -90,7 +93,8 @@ class _Flattener:
         if not alive_rules[0] and not empty_rules[0]:
             raise self._empty_language(alive, alive_rules)
         self._prune(alive, level, alive_rules)
-        return self._determinise(level, empty_rules[0], alive, alive_rules)
+        rules = self._determinise(level, empty_rules[0], alive, alive_rules)
+        return _with_starts_apart(rules) if self._graphs.grammar.is_apart else rules
 
     def _nullable_rules(self, nullable: Sequence[bool]) -> list[bool]:
         """Which rules match the empty string? A rule is looked at again when one it waits for turns out so."""
@@ -468,6 +472,7 @@ class _Flattener:
                 return EmptyLanguageError(
                     f"No text satisfies the spec: nothing matches {terminal.name!r}.",
                     pointer=terminal.pointer,
+                    subject=terminal.name,
                 )
             called = [-1 - symbol for symbol in sorted(blamed, reverse=True) if -1 - symbol not in seen]
             if not called:
@@ -475,11 +480,32 @@ class _Flattener:
                 place = graphs.grammar.pointers.get(name)
                 if blamed or any(caller == rule for caller, _ in graphs.own_calls):
                     message = f"No text satisfies the spec: rule {name!r} always calls itself again."
-                    return EmptyLanguageError(message, pointer=place, hint="Add a way for it to end.")
+                    hint = "Add a way for it to end."
+                    return EmptyLanguageError(message, pointer=place, hint=hint, subject=name)
                 message = f"No text satisfies the spec: rule {name!r} has no alternative."
-                return EmptyLanguageError(message, pointer=place)
+                return EmptyLanguageError(message, pointer=place, subject=name)
             rule = called[0]
             seen.add(rule)
+
+
+def _with_starts_apart(rules: Rules) -> Rules:
+    """Return ``rules`` with the first state of the augmented start parted, so that each part calls one rule."""
+    n = rules.rule_offsets[1]
+    if n < 2:
+        return rules
+    more = n - 1
+    return rules._replace(
+        terminal_offsets=[0] * more + rules.terminal_offsets,
+        terminal_target=[target + more for target in rules.terminal_target],
+        rule_offsets=[*range(n), *rules.rule_offsets[1:]],
+        rule_target=[target + more for target in rules.rule_target],
+        is_final=[False] * more + rules.is_final,
+        rule_of=[0] * more + rules.rule_of,
+        rule_start=[0, *(start + more for start in rules.rule_start[1:])],
+        value_of=[-1] * more + rules.value_of if rules.parameters else [],
+        parameters=[parameters.moved(parameter, more) for parameter in rules.parameters],
+        n_starts=n,
+    )
 
 
 def _clashes(edges: list[tuple[int, int]]) -> dict[int, list[int]]:

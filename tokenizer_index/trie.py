@@ -224,9 +224,8 @@ def with_special_tokens(index: VocabularyIndex, spellings: Mapping[bytes, int]) 
     data, offsets = index.token_data, index.token_offsets
     ids = np.array(sorted(spellings.values()), np.int64)
     spelled = {token_id: virtual for virtual, token_id in spellings.items()}
-    n_virtual = np.zeros(len(data) + 1, np.int64)
-    np.cumsum(data >= FIRST_BYTE, out=n_virtual[1:])
-    dropped = n_virtual[offsets[1:]] > n_virtual[offsets[:-1]]
+    dropped = np.zeros(len(offsets) - 1, np.bool_)
+    dropped[np.searchsorted(offsets, np.flatnonzero(data >= FIRST_BYTE), side="right") - 1] = True
     dropped[ids] = True
 
     heirs, duplicates = _without_tokens(index.duplicates, dropped)
@@ -238,23 +237,25 @@ def with_special_tokens(index: VocabularyIndex, spellings: Mapping[bytes, int]) 
     if (layers[-1] & bits).any():
         layers = layers & ~bits
 
-    lengths = np.where(dropped, 0, np.diff(offsets))
-    kept_ends = np.cumsum(lengths)
-    new_lengths = [len(spelled[token_id]) for token_id in ids.tolist()]
-    new = np.frombuffer(b"".join(spelled[token_id] for token_id in ids.tolist()), np.uint8)
-    kept = data[np.repeat(~dropped, np.diff(offsets))]
-    data = np.insert(kept, np.repeat(kept_ends[ids], new_lengths), new)
-    lengths[ids] = new_lengths
+    lengths = np.diff(offsets)
+    pieces: list[NDArray[np.uint8]] = []
+    end = 0
+    for token_id in lost.tolist():
+        pieces += (data[end : offsets[token_id]], np.frombuffer(spelled.get(token_id, b""), np.uint8))
+        lengths[token_id] = len(pieces[-1])
+        end = offsets[token_id + 1]
+    data = np.concatenate((*pieces, data[end:]))
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
 
-    # All virtual spellings are in the trie of the tokens outside the slice.
-    first = node_token[: int(index.trie_size[0])]
-    others = np.concatenate((first[first >= 0].astype(np.int64), ids))
-    others = others[_sorted_by_bytes(others, data, offsets)]
-    nodes, tokens = _build_trie(data, offsets[others], lengths[others], others)
+    # All virtual spellings are in the trie of the tokens outside the slice, at its end: they begin with the
+    # highest byte, and nothing else does any more.
+    rest = int(index.trie_size[0])
+    nodes, tokens = _pruned(index.nodes[:rest], node_token[:rest])
+    by_bytes = np.array(sorted(spelled, key=spelled.__getitem__), np.int64)
+    new_nodes, new_tokens = _build_trie(data, offsets[by_bytes], lengths[by_bytes], by_bytes)
+    nodes, tokens = np.concatenate((nodes, new_nodes)), np.concatenate((tokens, new_tokens))
     trie_size = index.trie_size.copy()
     trie_size[0] = len(nodes)
-    rest = int(index.trie_size[0])
     arrays: dict[str, NDArray[Any]] = {
         "nodes": np.concatenate((nodes, index.nodes[rest:])),
         "node_token": np.concatenate((tokens, node_token[rest:])),
@@ -288,12 +289,16 @@ def _without_tokens(duplicates: Int32, dropped: NDArray[np.bool_]) -> tuple[Int3
     return heirs, np.array(rows, np.int32).reshape(-1, 2)
 
 
-def _sorted_by_bytes(ids: Int64, data: NDArray[np.uint8], offsets: Int64) -> list[int]:
-    """Return the order of ids by their bytes."""
-    text = data.tobytes()
-    lows, highs = offsets[ids].tolist(), offsets[ids + 1].tolist()
-    tokens = [text[low:high] for low, high in zip(lows, highs, strict=True)]
-    return sorted(range(len(tokens)), key=tokens.__getitem__)
+def _pruned(nodes: NDArray[np.uint64], node_token: Int32) -> tuple[NDArray[np.uint64], Int32]:
+    """Return a trie without the nodes that lead to no token any more."""
+    sizes = (nodes >> np.uint64(24)).astype(np.int64)
+    first = np.arange(len(nodes))
+    n_tokens = np.concatenate((np.zeros(1, np.int64), np.cumsum(node_token >= 0)))
+    is_kept = n_tokens[first + sizes] > n_tokens[first]
+    n_kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_kept)))
+    new_sizes = (n_kept[first + sizes] - n_kept[first])[is_kept]
+    kept = nodes[is_kept] & np.uint64(0xFFFFFF) | new_sizes.astype(np.uint64) << np.uint64(24)
+    return kept, node_token[is_kept]
 
 
 def _sorted_ids(token_data: NDArray[np.uint8], token_offsets: Int64) -> Int64:

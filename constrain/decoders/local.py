@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from constrain.decoders.checked import CheckedSearch
+from constrain.decoders.forced import forced_tokens
 from constrain.decoders.rows import Row, share_model_call, start_session
 from constrain.errors import DeadEndError, OptionError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids, choose
-from constrain.text import encode_exactly, has_token_past
 from constrain.tokenizer_index.mask import allocate_token_bitmask
 
 if TYPE_CHECKING:
@@ -51,17 +52,23 @@ class LocalOptions:
     score : bool
         ``False`` skips the calls of the model that serve ``log_probability`` and ``log_weight``
         only (that of a forced end token); both are then ``None``.
+    max_checks : int
+        For specs with checks (`Spec.where`): how often they may be asked for one output, and how often it
+        may be taken back, before `DeadEndError`.
     """
 
     batch_size: int = 16
     jump_forward: str = "token"
     score: bool = True
+    max_checks: int = 10_000
 
     def __post_init__(self) -> None:
         if self.jump_forward not in JUMPS:
             raise OptionError(f"jump_forward={self.jump_forward!r}: expected one of {', '.join(JUMPS)}.")
         if not isinstance(self.batch_size, int) or self.batch_size < 1:
             raise OptionError(f"batch_size={self.batch_size!r}: expected an integer of at least 1.")
+        if not isinstance(self.max_checks, int) or self.max_checks < 1:
+            raise OptionError(f"max_checks={self.max_checks!r}: expected an integer of at least 1.")
 
     @property
     def is_weighted(self) -> bool:
@@ -105,11 +112,24 @@ class LocalDecoder:
         Raises
         ------
         DeadEndError
-            The model or ``logit_bias`` excludes every allowed token of a row.
+            The model or ``logit_bias`` excludes every allowed token of a row, or the checks of its spec refuse
+            all that was tried.
+        CheckError
+            A check failed.
         BackendError
             The model's logits cannot be used.
         """
-        active = list(rows)
+        yield from self._run_together([row for row in rows if row.checks is None])
+        for row in rows:
+            if row.checks is not None:
+                yield from CheckedSearch(
+                    self.model, self.sampling, self.streams, stop=self.stop, options=self.options
+                ).run(row)
+
+    def _run_together(self, active: list[Row]) -> Iterator[None]:
+        """Decode rows without checks."""
+        if not active:
+            return
         self._fill(active)
         session, lines = start_session(self.model, active)
         while active:
@@ -200,44 +220,10 @@ class LocalDecoder:
         if before is not None:
             row.stop_at(self.stop, before, self._vocabulary)
         elif self.options.jump_forward != "off":
-            forced = self._forced(row)
+            forced = forced_tokens(self.model, row, self.options.jump_forward)
             for token in forced:
                 row.accept(token, self._vocabulary)
             row.stats.forced_tokens += len(forced)
             queue += forced
         row.stats.mask_seconds += time.perf_counter() - begin
         return queue
-
-    def _forced(self, row: Row) -> list[int]:
-        """Tokens that follow without a choice, end tokens left out."""
-        forced = []
-        for token_id in row.matcher.forced_tokens():
-            if token_id in self._eos:
-                break
-            forced.append(token_id)
-        if self.options.jump_forward == "text" and not forced:
-            forced = self._forced_text(row)
-        return forced
-
-    def _forced_text(self, row: Row) -> list[int]:
-        """Tokens of the text that all members go on with, as the tokenizer writes it.
-
-        Tokens at the end are given up while another allowed token begins with the text given up
-        and reaches past it; and so is what doesn't fit the budget.
-        """
-        text = row.matcher.find_jump_forward_string().encode()
-        if not text:
-            return []
-        token_ids = encode_exactly(self.model, text)
-        matcher = row.matcher.fork()
-        mask = allocate_token_bitmask(1, self._vocabulary.size)
-        good = 0
-        for place, token_id in enumerate(token_ids):
-            matcher.fill_budget_bitmask(mask, 0, remaining=row.remaining - place)
-            allowed = allowed_token_ids(mask[0], self._vocabulary.size)
-            rest = b"".join(self._vocabulary.token_bytes(token) or b"" for token in token_ids[place:])
-            if token_id not in allowed or has_token_past(self._vocabulary, allowed, rest):
-                break
-            matcher.accept_token(token_id)
-            good = place + 1
-        return token_ids[:good]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.compiled import Matcher
+    from constrain.decoders.draft import DraftStats
+    from constrain.decoders.row_checks import RowChecks
+    from constrain.decoders.sketch import SketchStats
     from constrain.numerics import IdArray
     from constrain.protocols import DecodingSession, LogitsBackend
     from constrain.tokenizer_index.vocabulary import Vocabulary
@@ -39,9 +42,23 @@ class Stats:
         Time for masks and matchers, and for the model; a batch's time is shared out to its rows.
     checks : int
         Tokens that were checked one by one, by methods that ask for single tokens, not for masks.
+    drafted_tokens : int
+        Tokens that were drafted, by methods that draft.
+    attempts, accepted : int
+        Outputs, or parts of one, that were begun and taken, by methods that may throw some away.
+    check_calls : int
+        How often the spec's checks (`Spec.where`) were asked.
+    check_failures : int
+        How often they said no.
+    check_seconds : float
+        Time for their answers.
+    backtracks : int
+        How often the output was taken back to an earlier place, because checks refused all ways on.
     feasible_mass : list of float
         For each generated token the probability that the model chose an allowed one; with single
         checks an unbiased estimate of it.
+    draft, sketch
+        What became of the first stage, by ``method="draft"`` and ``"sketch"``.
     """
 
     prompt_tokens: int = 0
@@ -49,9 +66,18 @@ class Stats:
     forced_tokens: int = 0
     model_calls: int = 0
     checks: int = 0
+    drafted_tokens: int = 0
+    attempts: int = 0
+    accepted: int = 0
     mask_seconds: float = 0.0
     model_seconds: float = 0.0
+    check_calls: int = 0
+    check_failures: int = 0
+    check_seconds: float = 0.0
+    backtracks: int = 0
     feasible_mass: list[float] = field(default_factory=list)
+    draft: DraftStats | None = None
+    sketch: SketchStats | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +96,8 @@ class Row:
         Tokens that may be generated, the end token included.
     text : bytearray
         Output so far: the prefix, then the bytes of the generated tokens.
+    checks : RowChecks or None
+        What the spec demands beyond its grammar.
     covers : (n,) intp or None
         Token healing: only these tokens may come first. Counts as part of the model.
     """
@@ -80,6 +108,7 @@ class Row:
     max_tokens: int
     text: bytearray = field(default_factory=bytearray)
     covers: IdArray | None = None
+    checks: RowChecks | None = None
     token_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     log_weight: float = 0.0
@@ -88,8 +117,16 @@ class Row:
     is_finished: bool = False
     is_complete: bool = True
     """False where a weighted method was cut short: the output is no member then."""
+    is_weighted: bool = True
+    """Whether ``log_weight`` is right, as far as the row goes."""
     stats: Stats = field(default_factory=Stats)
     allowed: IdArray = field(default_factory=lambda: np.empty(0, np.intp))
+    n_prefix: int = -1
+    """Bytes of ``text`` that the generated tokens come after."""
+
+    def __post_init__(self) -> None:
+        if self.n_prefix < 0:
+            self.n_prefix = len(self.text)
 
     @property
     def remaining(self) -> int:
@@ -109,9 +146,19 @@ class Row:
                 f"The matcher of row {self.index} rejects token {token_id}, which its mask allows, "
                 f"at step {len(self.token_ids)}."
             )
+        if self.checks is not None:
+            self.checks.accept(token_id)
         self.token_ids.append(token_id)
         self.stats.generated_tokens += 1
         self.text += vocabulary.token_bytes(token_id) or b""
+
+    def passes(self, token_id: int) -> bool:
+        """Do the spec's checks, if there are any, want a token that the matcher allows?"""
+        if self.checks is None:
+            return True
+        if token_id in self.matcher.compiled.eos_token_ids and self.matcher.is_accepting():
+            return self.checks.ends()
+        return self.checks.allows(token_id)
 
     def end(self, token_id: int) -> None:
         """Append an end token where the output is complete."""
@@ -134,10 +181,21 @@ class Row:
             if end < len(self.text):
                 matcher = before.fork()
                 matcher.accept_string(bytes(token[: end - begin]))
-            if matcher.is_accepting():
+            if matcher.is_accepting() and (self.checks is None or self.checks.takes(bytes(self.text[:end]))):
                 del self.text[end:]
                 self.is_finished = True
                 return
+
+    def replay(self, token_ids: Sequence[int], vocabulary: Vocabulary) -> None:
+        """Append tokens that were accepted before, none of which ended the output."""
+        for token_id in token_ids:
+            self.accept(token_id, vocabulary)
+            self.covers = None
+
+    def take(self, other: Row) -> None:
+        """Become what ``other`` is; ``other`` isn't used any more."""
+        for name in (one.name for one in dataclasses.fields(self)):
+            setattr(self, name, getattr(other, name))
 
     def copy(self) -> Row:
         """A row in the same state that grows on its own."""
@@ -146,6 +204,7 @@ class Row:
             matcher=self.matcher.fork(),
             text=bytearray(self.text),
             token_ids=list(self.token_ids),
+            checks=None if self.checks is None else self.checks.fork(),
             stats=dataclasses.replace(self.stats, feasible_mass=list(self.stats.feasible_mass)),
         )
 

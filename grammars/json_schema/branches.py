@@ -23,6 +23,7 @@ _MOST_READ = 4_000
 _MOST_READ_IN_ALL = 25_000
 _MOST_FACTS = 250
 _DEPTH = 3  # of properties within each other that are searched for contradictions
+_FEW = 4  # facts; where groups have made more, each is looked into for contradictions
 
 
 def _is_negative(group: Group) -> bool:
@@ -36,6 +37,8 @@ class Brancher:
         self._builder = builder
         self._depth = 0
         self._is_empty: dict[frozenset[int], bool] = {}
+        self._facts_of: dict[tuple[int, ...], Facts] = {}
+        self._are_disjoint: dict[tuple[int, ...], bool | None] = {}
         self._n_read = 0
 
     def expand(self, facts: Facts, is_exact: bool) -> list[Facts]:
@@ -68,6 +71,8 @@ class Brancher:
                     return self._refuse(facts, current.groups[0], is_exact)
             else:
                 branches = self._of_first(current, is_exact)
+                if len(done) + len(todo) >= _FEW:
+                    branches = self._possible(branches, current)
             for branch in branches:
                 if not branch.types:
                     facts.reason = branch.reason
@@ -89,13 +94,29 @@ class Brancher:
             branches.append(branch)
             if branch.types:
                 kept.append(location)
-        if group.is_exclusive and is_exact:
+        if group.is_exclusive and is_exact and len(kept) > 1 and not self._are_apart(group):
             possible = [branch for branch in branches if branch.types]
             overlaps = disjoint.overlaps(self._builder, possible)
             for branch, others in zip(possible, overlaps, strict=True):
                 for other in others:
                     read(branch, self._builder.derived.failing(kept[other]))
         return branches
+
+    def _are_apart(self, group: Group) -> bool:
+        """Do the branches exclude each other, whatever else is said of the value?
+
+        Asked only when a group comes a second time: then it may come often, beside ever other facts.
+        """
+        key = tuple([id(location.schema) for location in group.branches])
+        if key not in self._are_disjoint:
+            self._are_disjoint[key] = None
+            return False
+        known = self._are_disjoint[key]
+        if known is None:
+            alone = [self._builder.facts([location]) for location in group.branches]
+            known = disjoint.are_disjoint(self._builder, [facts for facts in alone if facts.types])
+            self._are_disjoint[key] = known
+        return known
 
     def _of_negative(self, current: Facts) -> tuple[list[Facts], int]:
         """Return the union of which ``current`` is, all its groups being ways to fail schemas.
@@ -148,6 +169,18 @@ class Brancher:
             return [rest], n_read
         return best, n_read
 
+    def _possible(self, branches: list[Facts], current: Facts) -> list[Facts]:
+        """Return the branches of ``current``'s first group that can't be seen to be impossible.
+
+        Conditions like "if ``type`` is this, then" exclude each other within properties; unless that is
+        seen early, many of them multiply.
+        """
+        group = current.groups[0]
+        for branch in branches:
+            if branch.types and self._is_contradictory(branch, current):
+                branch.narrow(0, "the cases exclude each other", group.pointer)
+        return branches
+
     def _is_contradictory(self, branch: Facts, rest: Facts) -> bool:
         """Can the part that makes ``branch`` differ from ``rest`` be seen to be impossible?"""
         if self._builder.is_hollow(branch):
@@ -155,10 +188,11 @@ class Brancher:
         if self._depth >= _DEPTH or branch.types & ~(OBJECT | ARRAY):
             return False
         if branch.types == OBJECT and len(branch.objects) > len(rest.objects):
+            names = {name for part in branch.objects[len(rest.objects) :] for name in part.properties}
             return any(
                 self.is_impossible(property_locations(self._builder, branch, name))
-                for name in branch.objects[-1].properties
-                if name in branch.required
+                for name in branch.required
+                if name in names
             )
         if branch.types == OBJECT and len(branch.members) > len(rest.members):
             return not self._can_count(branch, branch.members[-1])
@@ -192,20 +226,35 @@ class Brancher:
         """Does no value satisfy several schemas, as far as can be seen?"""
         if self._depth >= _DEPTH:
             return False
-        key = frozenset(id(location.schema) for location in locations)
+        key = frozenset([id(location.schema) for location in locations])
         known = self._is_empty.get(key)
-        if known is None and self._builder.derived.is_contradiction(locations):
-            known = self._is_empty[key] = True
         if known is None:
-            self._depth += 1
-            facts = self._builder.facts(locations)
-            known = not facts.types or not any(
-                found.types and not self._builder.is_hollow(found)
-                for found in self._builder.expand(facts, is_exact=False)
-            )
-            self._depth -= 1
+            facts, new = self._facts(locations)
+            known = not facts.types or self._builder.derived.is_contradiction(locations, new)
+            if not known:
+                self._depth += 1
+                known = not any(
+                    found.types and not self._builder.is_hollow(found)
+                    for found in self._builder.expand(facts, is_exact=False)
+                )
+                self._depth -= 1
             self._is_empty[key] = known
         return known
+
+    def _facts(self, locations: list[Location]) -> tuple[Facts, list[Location]]:
+        """Return what several schemas say about one value, and those that weren't looked at before.
+
+        Cases that follow one another ask for one more schema each: what is known of the others is read on.
+        """
+        order = tuple([id(location.schema) for location in locations])
+        before = self._facts_of.get(order[:-1])
+        if before is None:
+            facts, new = self._builder.facts(locations), locations
+        else:
+            facts, new = before.copy(), locations[-1:]
+            self._builder.read(facts, new[0])
+        self._facts_of[order] = facts
+        return facts.copy(), new
 
     def _refuse(self, facts: Facts, group: Group, is_exact: bool) -> list[Facts]:
         """Refuse, or drop, the groups that say how a schema may fail."""

@@ -59,7 +59,7 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     LimitExceededError
         It is too large or too deep.
     """
-    root = _load(schema, watch) if isinstance(schema, str) else schema
+    root = load_schema(schema, watch) if isinstance(schema, str) else schema
     if not isinstance(root, (dict, bool)):
         raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
     draft = options.draft or _draft(root)
@@ -95,7 +95,17 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     return SchemaGrammar(grammar, tuple(builder.dropped), draft)
 
 
-def _load(text: str, watch: Watch) -> Json:
+def load_schema(text: str, watch: Watch) -> Json:
+    """Return the data of a schema's JSON text.
+
+    Raises
+    ------
+    SpecError
+        It is not JSON.
+    LimitExceededError
+        It is nested too deeply.
+    """
+
     def refuse(constant: str) -> NoReturn:
         raise SpecError(f"{constant} is not JSON.", source=text, offset=text.find(constant))
 

@@ -123,6 +123,7 @@ class Builder:
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
         self._values: dict[int, Alternatives] = {}
+        self._conjunctions: dict[tuple[int, ...], Alternatives] = {}
         self._rule_of: dict[tuple[str, tuple[Hashable, ...]], RuleReference] = {}
         self._matches: dict[tuple[str, str], bool] = {}
         self._has_no_text: dict[tuple[frozenset[str], frozenset[str]], bool] = {}
@@ -149,7 +150,11 @@ class Builder:
         locations = [location for location in locations if location.schema is not True]
         if len(locations) == 1:
             return self.value(locations[0].schema, locations[0].pointer, locations[0].scope)
-        return self.alternatives(self.facts(locations))
+        key = tuple([id(location.schema) for location in locations])
+        known = self._conjunctions.get(key)
+        if known is None:
+            known = self._conjunctions[key] = self.alternatives(self.facts(locations))
+        return known
 
     def facts(self, locations: Iterable[Location]) -> Facts:
         """Return what several schemas say about one value."""
@@ -255,7 +260,7 @@ class Builder:
                 facts = unevaluated.resolved(self, facts)
             found = self._alternatives(facts) if facts.types else ()
         else:
-            several = merge_constants(self.expand(facts))
+            several = merge_constants(self, self.expand(facts))
             found = tuple(
                 dict.fromkeys(reference for one in several for reference in self._alternatives(one))
             )

@@ -70,21 +70,11 @@ class DerivedSchemas:
         schema = self.negated(location.schema, location.pointer, location.scope)
         return location._replace(schema=schema, is_silent=True)
 
-    def is_contradiction(self, locations: list[Location]) -> bool:
-        """Are two of ``locations`` a schema and its complement?"""
-        positive = []
-        negative = []
-        for location in locations:
-            content = location.schema.get(Derived.APPLY) if isinstance(location.schema, dict) else None
-            if isinstance(content, Negation):
-                negative.append(content.location)
-            else:
-                positive.append(location)
-        return any(
-            one.scope is other.scope and is_equal(one.schema, other.schema)
-            for one in negative
-            for other in positive
-        )
+    def is_contradiction(self, locations: list[Location], new: list[Location]) -> bool:
+        """Are two of ``locations``, one of them in ``new``, a schema and its complement?"""
+        positive, negative = _split(locations)
+        new_positive, new_negative = (positive, negative) if new is locations else _split(new)
+        return _is_pair(negative, new_positive) or (bool(new_negative) and _is_pair(new_negative, positive))
 
     def together(self, locations: tuple[Location, ...]) -> Json:
         """Return the conjunction of schemas."""
@@ -160,6 +150,26 @@ class DerivedSchemas:
             known = tuple(failures(self, facts, others, location))
             self._failures[id(location.schema)] = known
         return known
+
+
+def _split(locations: list[Location]) -> tuple[list[Location], list[Location]]:
+    """Return which of ``locations`` must hold, and the schemas that must not."""
+    positive, negative = [], []
+    for location in locations:
+        content = location.schema.get(Derived.APPLY) if isinstance(location.schema, dict) else None
+        if isinstance(content, Negation):
+            negative.append(content.location)
+        else:
+            positive.append(location)
+    return positive, negative
+
+
+def _is_pair(negative: list[Location], positive: list[Location]) -> bool:
+    return any(
+        one.scope is other.scope and is_equal(one.schema, other.schema)
+        for one in negative
+        for other in positive
+    )
 
 
 def read_derived(facts: Facts, value: Json, at: Cursor) -> None:

@@ -50,7 +50,7 @@ def _satisfies_branch(builder: Builder, value: Json, facts: Facts) -> Task[bool]
         )
     result: bool
     if kind & bits.STRING:
-        return has_length(value, facts) and value not in facts.excluded and _matches(builder, value, facts)
+        return has_length(value, facts) and value not in facts.excluded and matches_all(builder, value, facts)
     if kind & bits.OBJECT:
         result = yield _object(builder, value, facts)
         return result
@@ -60,7 +60,8 @@ def _satisfies_branch(builder: Builder, value: Json, facts: Facts) -> Task[bool]
     return is_within(value, facts)
 
 
-def _matches(builder: Builder, text: str, facts: Facts) -> bool:
+def matches_all(builder: Builder, text: str, facts: Facts) -> bool:
+    """Does a string match all expressions and formats of ``facts``, and none of those excluded?"""
     return (
         all(builder.matches(source, pointer, text) for source, pointer in facts.patterns)
         and not any(builder.matches(source, pointer, text) for source, pointer in facts.not_patterns)

@@ -45,6 +45,7 @@ class References:
         self._draft = draft
         self._id = "id" if draft == 4 else "$id"
         self._known_root_resolver: Any = None
+        self._places: dict[str, Target] = {}
 
     def scope_of(self, schema: dict[str, Json], scope: Scope) -> Scope:
         """Return the scope of references inside ``schema``, which stands in ``scope``."""
@@ -73,8 +74,9 @@ class References:
             if reference == "#":
                 return Target(self._root, "#", None)
             if reference.startswith("#/"):
-                found = self._walk(reference, pointer)
+                found = self._places.get(reference) or self._walk(reference, pointer)
                 if found is not None:
+                    self._places[reference] = found
                     return found
         return self._look_up(reference, pointer, scope)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.ir import (
@@ -75,6 +76,7 @@ def number(builder: Builder, facts: Facts) -> Alternatives:
     return (builder.terminal(key, pattern, name, facts.pointer),)
 
 
+@lru_cache(maxsize=1024)
 def _bounded(low: Bound, high: Bound, excluded: tuple[Decimal, ...], fraction: str) -> Pattern:
     """Return the numbers within bounds that are none of ``excluded``, which are in order."""
     if low is None and high is None and not excluded:

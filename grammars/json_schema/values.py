@@ -22,12 +22,14 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.json_schema import facts as bits
+from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.cursor import shortened
 from constrain.grammars.json_schema.facts import Facts, Json
 from constrain.grammars.json_schema.instances import (
     has_length,
     has_number_keywords,
     is_within,
+    matches_all,
     not_json,
     satisfies,
     type_of,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Alternatives, Builder
 
 _MANY = 4  # more constants than these aren't listed in a terminal's name
+_MOST_ASKED = 64  # questions whether a constant matches an expression; for more there is a conjunction
 
 
 def constants(builder: Builder, facts: Facts) -> Alternatives:
@@ -67,9 +70,12 @@ def constants(builder: Builder, facts: Facts) -> Alternatives:
     if has_number_keywords(facts):
         scalars = [value for value in scalars if is_within(value, facts)]
     found: list[TerminalReference | RuleReference] = []
-    if strings and (facts.patterns or facts.formats or facts.not_patterns or facts.not_formats):
-        limits = string_limits(builder, facts)
-        if limits:
+    if strings and _has_expressions(facts):
+        matching = _matching(builder, strings, facts)
+        limits = string_limits(builder, facts) if matching is None else ()
+        if matching is not None:
+            strings = matching
+        elif limits:
             pattern = Intersection((_strings(strings, facts.values_at), *limits))
             key = ("constants within", tuple(strings), string_key(facts))
             found.append(builder.terminal(key, pattern, _name(strings), facts.values_at))
@@ -85,6 +91,20 @@ def constants(builder: Builder, facts: Facts) -> Alternatives:
     return tuple(found)
 
 
+def _has_expressions(facts: Facts) -> bool:
+    return bool(facts.patterns or facts.formats or facts.not_patterns or facts.not_formats)
+
+
+def _matching(builder: Builder, strings: list[Json], facts: Facts) -> list[Json] | None:
+    """Return those of a few strings that expressions and formats allow; ``None`` if they are many."""
+    n_limits = sum(map(len, (facts.patterns, facts.formats, facts.not_patterns, facts.not_formats)))
+    if len(strings) * n_limits > _MOST_ASKED or not all(
+        name in formats.SUPPORTED for name, _ in (*facts.formats, *facts.not_formats)
+    ):
+        return None
+    return [text for text in strings if matches_all(builder, text, facts)]
+
+
 def listed_strings(builder: Builder, facts: Facts) -> Pattern | None:
     """Return the JSON strings among the values of ``facts``, in every spelling; ``None`` if there is none."""
     texts = [
@@ -95,7 +115,7 @@ def listed_strings(builder: Builder, facts: Facts) -> Pattern | None:
     return Alternation(tuple(quoted(Literal(text.encode()), False) for text in texts)) if texts else None
 
 
-def merge_constants(several: list[Facts]) -> list[Facts]:
+def merge_constants(builder: Builder, several: list[Facts]) -> list[Facts]:
     """Replace those of ``several`` that only list scalars by one that lists them all.
 
     Branches such as ``{"const": "a", "title": ...}`` become one terminal that way.
@@ -106,11 +126,12 @@ def merge_constants(several: list[Facts]) -> list[Facts]:
     values: list[Json] = []
     first: Facts | None = None
     for facts in several:
-        if facts.values is None or not _is_list_of_scalars(facts):
+        listed = _listed_scalars(builder, facts)
+        if listed is None:
             others.append(facts)
             continue
         first = first or facts
-        values += [value for value in facts.values if type_of(value, facts.values_at) & facts.types]
+        values += listed
     if first is None:
         return several
     merged = Facts()
@@ -119,19 +140,24 @@ def merge_constants(several: list[Facts]) -> list[Facts]:
     return [*others, merged]
 
 
-def _is_list_of_scalars(facts: Facts) -> bool:
+def _listed_scalars(builder: Builder, facts: Facts) -> list[Json] | None:
+    """Return the values that ``facts`` allow, if they list some scalars and say little else of them."""
     has_limits = (
         has_number_keywords(facts)
         or facts.min_length
         or facts.max_length is not None
-        or facts.patterns
-        or facts.formats
-        or facts.not_patterns
-        or facts.not_formats
         or facts.grammars
         or facts.unsupported
     )
-    return not has_limits and not any(isinstance(value, (dict, list)) for value in facts.values or ())
+    if facts.values is None or has_limits or any(isinstance(value, (dict, list)) for value in facts.values):
+        return None
+    allowed = [value for value in facts.values if type_of(value, facts.values_at) & facts.types]
+    if _has_expressions(facts):
+        strings = _matching(builder, [value for value in allowed if isinstance(value, str)], facts)
+        if strings is None:
+            return None
+        return [*strings, *(value for value in allowed if not isinstance(value, str))]
+    return allowed
 
 
 def types_of(facts: Facts) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from constrain.grammars import ir
 from constrain.grammars.combine import derives_empty
-from constrain.grammars.lark_syntax.blanks import bounded
+from constrain.grammars.lark_syntax.blanks import blank_characters, bounded, without_blanks_before
 from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry
 from constrain.grammars.lark_syntax.edges import continuing
 from constrain.grammars.lark_syntax.literals import literal
@@ -15,6 +16,7 @@ from constrain.grammars.lark_syntax.special import special_tokens
 from constrain.grammars.lark_syntax.terminals import Lexeme, TerminalReader, single_literal
 from constrain.grammars.lark_syntax.tree import Module, Quoted, Range, Sequence, Special, Symbol
 from constrain.grammars.limits import Watch
+from constrain.grammars.regex.ranges import NONE, union
 from constrain.grammars.separate import STRING_RANK
 
 _SOMETHING = ir.Literal(b"?")
@@ -57,11 +59,22 @@ class Lexicon:
         ignored = tuple(self.ignored(body, offset) for body, offset in self.definitions.ignored)
         if not ignored:
             return ir.Ignored()
+        self.part_blanks(ignored)
         most = self.most
         if any(continuing(self.terminals[t].pattern) for t in ignored):
             # A comment up to the end of its line needs more ignored text behind it, which a bound could forbid.
             most = None
         return ir.Ignored(ignored, leading=True, trailing=True, most=most)
+
+    def part_blanks(self, ignored: Collection[int]) -> None:
+        """Let no ignored text begin with blanks that are ignored by themselves."""
+        blanks = NONE
+        for t in ignored:
+            blanks = union(blanks, blank_characters(self.terminals[t].pattern))
+        looking = {t for t, _ in self.looking}
+        for t in set(ignored) - looking:
+            terminal = self.terminals[t]
+            self.terminals[t] = replace(terminal, pattern=without_blanks_before(terminal.pattern, blanks))
 
     def layout(self, layout: Layout) -> ir.Indentation:
         """Return the terminals that stand for indentation."""

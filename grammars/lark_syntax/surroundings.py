@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NoReturn
 
 from constrain.grammars import ir
@@ -12,7 +13,7 @@ from constrain.grammars.lark_syntax.edges import Condition, Side, continuing, ho
 from constrain.grammars.lark_syntax.lexicon import Lexicon
 from constrain.grammars.lark_syntax.terminals import Lexeme
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize, union
+from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize
 
 
 def with_surroundings(grammar: ir.Grammar, lexicon: Lexicon, watch: Watch) -> ir.Grammar:
@@ -35,6 +36,7 @@ class _Surroundings:
             neighbours(grammar, watch, after=after) for after in (True, False)
         )
         self._characters: dict[tuple[frozenset[int], bool], ir.Ranges] = {}
+        self._edges: dict[tuple[int, bool], ir.Ranges] = {}
 
     def grammar(self) -> ir.Grammar:
         terminals = list(self._grammar.terminals)
@@ -82,14 +84,18 @@ class _Surroundings:
         """Return the characters that may stand beside a terminal with these neighbours."""
         key = others.terminals, after
         if key not in self._characters:
-            found = NONE
-            for t in others.terminals:
-                pattern = self._grammar.terminals[t].pattern
-                found = union(
-                    found, FULL if t in self._lexicon.inner else edge_characters(pattern, at_end=not after)
-                )
-            self._characters[key] = found
+            sets = {self._edge(t, at_end=not after) for t in others.terminals}
+            self._characters[key] = FULL if FULL in sets else normalize(chain.from_iterable(sets))
         return self._characters[key]
+
+    def _edge(self, t: int, *, at_end: bool) -> ir.Ranges:
+        """Return the characters that terminal ``t`` ends (or begins) with."""
+        key = t, at_end
+        if key not in self._edges:
+            pattern = self._grammar.terminals[t].pattern
+            is_unknown = t in self._lexicon.inner
+            self._edges[key] = FULL if is_unknown else edge_characters(pattern, at_end=at_end)
+        return self._edges[key]
 
     def _instead(self, t: int) -> Sequence[ir.Pattern]:
         """Return the patterns of terminals that may stand wherever terminal ``t`` may."""

@@ -7,12 +7,16 @@ Two sets are equal exactly if their tuples are.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from constrain.grammars.ir import Ranges
 
 LAST = 0x10FFFF
 FULL: Ranges = ((0, 0xD7FF), (0xE000, LAST))
 NONE: Ranges = ()
+
+# Results of operations that are kept: letters have hundreds of ranges, and front ends ask the same again and again.
+_KEPT = 128
 
 
 def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
@@ -47,6 +51,7 @@ def _without_surrogates(pairs: list[tuple[int, int]]) -> Ranges:
     return tuple(out)
 
 
+@lru_cache(maxsize=_KEPT)
 def union(first: Ranges, second: Ranges) -> Ranges:
     """Return the values in either set."""
     if not first:
@@ -56,6 +61,7 @@ def union(first: Ranges, second: Ranges) -> Ranges:
     return normalize((*first, *second))
 
 
+@lru_cache(maxsize=_KEPT)
 def complement(ranges: Ranges) -> Ranges:
     """Return the scalar values that are not in ``ranges``."""
     out: list[tuple[int, int]] = []
@@ -69,6 +75,7 @@ def complement(ranges: Ranges) -> Ranges:
     return _without_surrogates(out)
 
 
+@lru_cache(maxsize=_KEPT)
 def intersect(first: Ranges, second: Ranges) -> Ranges:
     """Return the values in both sets."""
     if first == FULL:

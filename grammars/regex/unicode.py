@@ -11,12 +11,16 @@ import re
 import sys
 import unicodedata
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from typing import TypeAlias
 
 from constrain.grammars.ir import Ranges
 from constrain.grammars.regex.property_table import BINARY, SCRIPTS
 from constrain.grammars.regex.ranges import FULL, complement, intersect, normalize, union
+
+# For each character that has others, all that are taken for it, itself among them.
+_Variants: TypeAlias = dict[int, tuple[tuple[int, int], ...]]
 
 # Planes 4 to 13 and the rest of plane 14 are unassigned, planes 15 and 16 are private: nothing there has
 # a property besides its general category. (A test looks at every code point.)
@@ -162,9 +166,32 @@ def _category_texts() -> tuple[tuple[int, str], ...]:
     return tuple((low, "".join([letters[category(c)] for c in text])) for low, text in _texts())
 
 
+# What `str` knows of a category, to be found without a look at each character's: a pattern that finds its members
+# and some others, and the method of a text that has members only.
+_QUICK: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "l": (r"[^\W\d_]", str.isalpha),
+    "nd": (r"\d", str.isdecimal),
+    "zs": (r"\s", lambda text: all(unicodedata.category(c) == "Zs" for c in text)),
+}
+
+
+def _quick_category(pattern: str, has_members_only: Callable[[str], bool]) -> Ranges:
+    pairs = []
+    for low, text in _texts():
+        for match in re.finditer(pattern + "+", text):
+            first = low + match.start()
+            if has_members_only(match[0]):
+                pairs.append((first, first + len(match[0]) - 1))
+            else:
+                pairs += [(first + i,) * 2 for i, c in enumerate(match[0]) if has_members_only(c)]
+    return normalize(pairs)
+
+
 @lru_cache(maxsize=64)
 def category(name: str) -> Ranges:
     """Return the set of a general category or group of categories, by its short name in lower case."""
+    if name in _QUICK:
+        return _quick_category(*_QUICK[name])
     wanted = "".join(chr(0x41 + _CATEGORIES.index(part)) for part in _CATEGORY_GROUPS[name])
     found = re.compile(f"[{re.escape(wanted)}]+")
     pairs = [
@@ -267,34 +294,46 @@ def _bare(name: str) -> Ranges | None:
 # ------------------------------------------------------------------------------------ case
 
 # Where letters with case can be: everything below plane 2 but CJK, Hangul and Tangut.
+_BLOCK = 64
 _CASED_PARTS = ((0x41, 0x3400), (0xA000, 0xAC00), (0xF900, 0x17000), (0x18D00, 0x20000))
 
 
 def _lower(code: int) -> int:
     """Return the simple lower-case mapping."""
-    text = chr(code).lower()
-    return ord(text) if len(text) == 1 else ord(text[0])
+    return ord(chr(code).lower()[0])
+
+
+def _cased() -> Iterator[tuple[int, str]]:
+    """Yield the characters, with their codes, that are not their own lower and upper case."""
+    for low, text in _texts():
+        # Most blocks have none, which is told at once. No mapping makes a text shorter.
+        for start in range(0, len(text), _BLOCK):
+            block = text[start : start + _BLOCK]
+            if block.upper() != block or block.lower() != block:
+                for code, character in enumerate(block, low + start):
+                    if character.upper() != character or character.lower() != character:
+                        yield code, character
 
 
 @lru_cache(maxsize=1)
-def _case_variants() -> dict[int, tuple[tuple[int, int], ...]]:
+def _case_variants() -> _Variants:
     """Return, for each character that has others, all that `re.IGNORECASE` takes for it.
 
     Two characters are the same for `re` if their lower-case forms are equal, or if these two have one
     upper-case form (``s`` and U+017F, ``k`` and U+212A).
     """
     uppers: dict[str, list[int]] = {}
-    for low, high in _CASED_PARTS:
-        for code in range(low, high):
-            character = chr(code)
-            upper = character.upper()
-            if upper != character or character.lower() != character:
-                uppers.setdefault(upper, []).append(code)
+    for code, character in _cased():
+        uppers.setdefault(character.upper(), []).append(code)
     # Union of the two relations, on lower-case forms.
     representative: dict[int, int] = {}
     members: dict[int, list[int]] = {}
     for codes in uppers.values():
         lowers = sorted({_lower(code) for code in codes})
+        if len(lowers) == 1 and lowers[0] not in representative:  # as nearly always
+            representative[lowers[0]] = lowers[0]
+            members[lowers[0]] = lowers
+            continue
         roots = sorted({representative.get(code, code) for code in lowers})
         for root in roots[1:]:
             for code in members.pop(root, [root]):
@@ -311,8 +350,8 @@ def _case_variants() -> dict[int, tuple[tuple[int, int], ...]]:
     return _by_member(groups.values())
 
 
-def _by_member(groups: Iterable[set[int]]) -> dict[int, tuple[tuple[int, int], ...]]:
-    variants: dict[int, tuple[tuple[int, int], ...]] = {}
+def _by_member(groups: Iterable[set[int]]) -> _Variants:
+    variants: _Variants = {}
     for group in groups:
         pairs = tuple((code, code) for code in sorted(group))
         if len(pairs) > 1:
@@ -322,7 +361,7 @@ def _by_member(groups: Iterable[set[int]]) -> dict[int, tuple[tuple[int, int], .
 
 
 @lru_cache(maxsize=1)
-def _simple_foldings() -> dict[int, tuple[tuple[int, int], ...]]:
+def _simple_foldings() -> _Variants:
     """Return, for each character that has others, all with the same simple case folding (ECMA-262)."""
     groups: dict[str, set[int]] = {}
     for low, high in _CASED_PARTS:
@@ -348,18 +387,24 @@ def ignore_case(ranges: Ranges, ascii_only: bool) -> Ranges:
         shifted = [(low + 32, high + 32) for low, high in intersect(ranges, _ASCII_UPPER)]
         shifted += [(low - 32, high - 32) for low, high in intersect(ranges, _ASCII_LOWER)]
         return union(ranges, normalize(shifted))
-    return _close(ranges, _case_variants())
+    return _close(ranges, _case_variants)
 
 
 @lru_cache(maxsize=512)
 def ignore_case_ecma(ranges: Ranges) -> Ranges:
     """Return ``ranges`` with every character that ECMA-262 takes for one of them under ``iu``."""
-    return _close(ranges, _simple_foldings())
+    return _close(ranges, _simple_foldings)
 
 
-def _close(ranges: Ranges, variants: dict[int, tuple[tuple[int, int], ...]]) -> Ranges:
+@lru_cache(maxsize=2)
+def _with_variants(variants_of: Callable[[], _Variants]) -> Ranges:
+    return normalize((code, code) for code in variants_of())
+
+
+def _close(ranges: Ranges, variants_of: Callable[[], _Variants]) -> Ranges:
+    variants = variants_of()
     if sum(high - low + 1 for low, high in ranges) > len(variants):
-        candidates = intersect(normalize((code, code) for code in variants), ranges)
+        candidates = intersect(_with_variants(variants_of), ranges)
     else:
         candidates = ranges
     more: list[tuple[int, int]] = []

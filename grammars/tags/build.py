@@ -8,7 +8,7 @@ text may end in the beginning of that.
 from __future__ import annotations
 
 from constrain.grammars import ir
-from constrain.grammars.combine import mapped_symbols, without_ignored
+from constrain.grammars.combine import mapped_symbols
 from constrain.grammars.errors import SpecError
 from constrain.grammars.limits import Watch
 from constrain.grammars.recursion import Task, run
@@ -31,6 +31,7 @@ from constrain.grammars.tags.formats import (
     shown,
     without_prefix,
 )
+from constrain.grammars.tags.joined import Joined
 from constrain.grammars.tags.text import up_to, without
 
 _NOTHING = ir.Sequence(())
@@ -67,12 +68,14 @@ class Assembly:
         self.rules: dict[str, ir.Expression] = {}
         self.pointers: dict[str, str] = {}
         self._literals: dict[Mark, int] = {}
-        self._taken: dict[tuple[int, str, int, bool], int] = {}
+        self._taken: dict[tuple[int, str, int, bool, ir.Ranges], int] = {}
         self._kept: list[ir.Pattern] = []
         self._embedded: dict[int, tuple[Embedded, ir.RuleReference]] = {}
+        self._joined: dict[object, Joined] = {}
 
     def grammar(self, start: str) -> ir.Grammar:
         """Return the grammar with this start rule."""
+        self.write_embedded()
         rules = {start: self.rules[start], **self.rules}
         return ir.Grammar(tuple(self.terminals), rules, start, pointers=self.pointers)
 
@@ -211,14 +214,15 @@ class Assembly:
         priority: int = 0,
         greedy: bool = False,
         pointer: str | None = None,
+        not_before: ir.Ranges = (),
     ) -> ir.TerminalReference:
         """Return the terminal of a pattern; the same one for the same pattern object."""
-        key = id(pattern), name, priority, greedy
+        key = id(pattern), name, priority, greedy, not_before
         index = self._taken.get(key)
         if index is None:
             index = self._taken[key] = len(self.terminals)
             self._kept.append(pattern)
-            self.terminals.append(ir.Terminal(pattern, name, priority, greedy, pointer))
+            self.terminals.append(ir.Terminal(pattern, name, priority, greedy, pointer, not_before))
         return ir.TerminalReference(index)
 
     def embedded(self, output: Embedded) -> ir.RuleReference:
@@ -226,18 +230,32 @@ class Assembly:
         known = self._embedded.get(id(output.grammar))
         if known is not None:
             return known[1]
-        given = without_ignored(output.grammar)
-        number = len(self._embedded)
-        taken = [self.terminal(t.pattern, t.name, t.priority, t.greedy, t.pointer) for t in given.terminals]
-        names = {name: f"{name} {number}" for name in given.rules}
-        for name, body in given.rules.items():
-            self.rules[names[name]] = run(mapped_symbols(body, taken.__getitem__, names.__getitem__))
-            if name in given.pointers:
-                self.pointers[names[name]] = given.pointers[name]
-            self.watch.step("an output", 8)
-        start = ir.RuleReference(names[given.start])
-        self._embedded[id(output.grammar)] = output, start
-        return start
+        policy = Joined.policy(output.grammar)
+        joined = self._joined.get(policy)
+        if joined is None:
+            joined = self._joined[policy] = Joined(output.grammar)
+        start = joined.add(output.grammar)
+        self.watch.step("an output", 8 * len(output.grammar.rules))
+        reference = ir.RuleReference(f"{start} of {list(self._joined).index(policy)}")
+        self._embedded[id(output.grammar)] = output, reference
+        return reference
+
+    def write_embedded(self) -> None:
+        """Write out all grammars that were taken over."""
+        for number, joined in enumerate(self._joined.values()):
+            found, starts = joined.grammar()
+            taken = [
+                self.terminal(t.pattern, t.name, t.priority, t.greedy, t.pointer, t.not_before)
+                for t in found.terminals
+            ]
+            names = {name: f"{name} in {number}" for name in found.rules}
+            for name, body in found.rules.items():
+                self.rules[names[name]] = run(mapped_symbols(body, taken.__getitem__, names.__getitem__))
+                if name in found.pointers:
+                    self.pointers[names[name]] = found.pointers[name]
+                self.watch.step("an output", 8)
+            for given, start in starts.items():
+                self.rules[f"{given} of {number}"] = ir.RuleReference(names[start])
 
 
 def _first_words(ends: tuple[Marks, ...]) -> tuple[str, ...]:

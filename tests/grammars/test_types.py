@@ -7,19 +7,22 @@ import enum
 import itertools
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
+import annotated_types as at
+import attrs
 import jsonschema
 import pytest
 from pydantic import (
     UUID4,
     BaseModel,
     ConfigDict,
+    EmailStr,
     Field,
     HttpUrl,
     Json,
@@ -27,10 +30,11 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     ValidationError,
+    create_model,
 )
 from typing_extensions import TypedDict
 
-from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import SpecError
 from constrain.grammars.json_schema.build import SchemaOptions, schema_grammar
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.types import type_schema
@@ -223,35 +227,101 @@ def test_decimals_with_limited_digits_are_read(digits: int | None, places: int |
     assert 2 * taken > missed
 
 
+@attrs.define
+class Shelf:
+    inner: dict[str, list[slice]]
+
+
+class Outer(BaseModel):
+    calls: list[Callable[[], int]]
+
+
+class Middle(TypedDict):
+    outer: Outer
+
+
+@dataclass
+class Around:
+    shelf: tuple[Shelf, int]
+
+
 @pytest.mark.parametrize(
-    ("tp", "part"),
+    ("tp", "place"),
     [
         (Json[int], "Json"),
-        (complex, "complex"),
-        (dict[float, int], "float"),
-        (Annotated[dt.date, Field(gt=dt.date(2020, 1, 1))], "date"),
         (type_schema, "type_schema"),
         (slice, "slice"),
+        (dict[tuple[int, int], int], "dict"),
+        (Literal[Color.RED], "Color.RED"),
+        (Outer, "Outer.calls[]"),
+        (Middle, "Middle.outer.calls[]"),
+        (Shelf, "Shelf.inner[]"),
+        (Around, "Around.shelf"),
+        (type[int], "type"),
+        (list[EmailStr], "email"),
     ],
 )
-def test_types_without_a_schema_are_named(tp: Any, part: str) -> None:
-    """A type that no schema describes is refused with its name."""
+def test_parts_without_a_schema_are_named(tp: Any, place: str) -> None:
+    """A type that has no JSON form is refused with the field that has none."""
     with pytest.raises(SpecError) as caught:
         type_schema(tp)
-    assert part in str(caught.value)
+    assert place in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("tp", "feature", "pointer"),
+    ("bounds", "texts", "others"),
     [
-        (set[int], "uniqueItems", "#/uniqueItems"),
+        ([at.Gt(dt.date(2020, 1, 31))], ["2020-02-01", "9999-12-31"], ["2020-01-31", "1999-12-31"]),
+        ([at.Lt(dt.date(2020, 3, 1))], ["2020-02-29", "0001-01-01"], ["2020-03-01"]),
+        ([at.Ge(dt.date(1, 1, 1)), at.Le(dt.date(1, 1, 2))], ["0001-01-02"], ["0001-01-03"]),
+        (
+            [at.Lt(dt.date(2020, 3, 1)), at.Gt(dt.date(2020, 2, 27))],
+            ["2020-02-28", "2020-02-29"],
+            ["2020-02-27"],
+        ),
     ],
 )
-def test_what_schemas_cannot_enforce_is_refused(tp: Any, feature: str, pointer: str) -> None:
-    """Sets of other things than a few constants are refused with their place."""
-    with pytest.raises(UnsupportedFeatureError) as caught:
-        language(tp)
-    assert (caught.value.feature, caught.value.pointer) == (feature, pointer)
+def test_dates_have_bounds(bounds: list[Any], texts: list[str], others: list[str]) -> None:
+    """Bounds of a date are part of its schema."""
+    tp = Annotated[(dt.date, *bounds)]
+    matcher = language(tp)
+    assert type_schema(tp).is_exact
+    for text in texts:
+        assert is_read(tp, f'"{text}"') and matcher.accepts(f'"{text}"'.encode())
+    for text in others:
+        assert not is_read(tp, f'"{text}"') and not matcher.accepts(f'"{text}"'.encode())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "texts"), [("base64", ["", "YQ==", "YWI=", "__-_"]), ("hex", ["", "0aFF"])]
+)
+def test_bytes_are_read_in_their_encoding(encoding: Any, texts: list[str]) -> None:
+    """Bytes are written as the configuration says, and other texts are refused."""
+    tp = create_model(
+        "Data", __config__=ConfigDict(val_json_bytes=encoding, ser_json_bytes=encoding), b=(bytes, ...)
+    )
+    matcher = language(tp)
+    read = type_schema(tp)
+    for text in texts:
+        written = f'{{"b":"{text}"}}'
+        assert matcher.accepts(written.encode())
+        assert read.dump(read.parse(written)) == written.lower() if encoding == "hex" else written
+    for text in ("Y", "YQ=", "YR==", "a b", "gg"):
+        assert not matcher.accepts(f'{{"b":"{text}"}}'.encode()) or is_read(tp, f'{{"b":"{text}"}}')
+
+
+def test_tags_of_a_union_are_required() -> None:
+    """A branch of a discriminated union is chosen by its tag, even where the tag has a default."""
+
+    class A(BaseModel):
+        kind: Literal["a"] = "a"
+
+    class B(BaseModel):
+        kind: Literal["b"] = "b"
+
+    matcher = language(Annotated[A | B, Field(discriminator="kind")])
+    assert matcher.accepts(b'{"kind":"b"}')
+    assert not matcher.accepts(b"{}")
 
 
 def test_parse_gives_instances() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.grammars import ir
+from constrain.grammars.combine import union
 from constrain.grammars.limits import Limits, Watch
 from constrain.spec import Spec
 from constrain.tokenizer_index.network import Network, build_network
@@ -92,6 +93,29 @@ def test_texts_are_those_of_the_documented_rule(grammar: ir.Grammar, data: st.Da
     members = {text for text in texts if lexings.accepts(text)}
     assert {text for text in texts if spec.matches(text)} == members
     event(f"has such texts: {bool(members - {b''})}")
+
+
+@strategies.fixed(25)
+@given(strategies.lexical_grammars(), strategies.lexical_grammars(), st.randoms(use_true_random=False))
+def test_unions_have_the_texts_of_either(first: ir.Grammar, second: ir.Grammar, rng: random.Random) -> None:
+    """Neither part of a union takes texts from the other, whatever their lexemes."""
+    both = union(first, second)
+    if any(_network(grammar) is None for grammar in (first, second, both)):
+        return
+    event(f"apart: {both.is_apart}")
+    specs = [Spec.from_grammar(grammar) for grammar in (first, second)]
+    either = Spec.from_grammar(both)
+    for text in _texts(first, rng) | _texts(second, rng):
+        assert either.matches(text) == any(spec.matches(text) for spec in specs), text
+
+
+@strategies.fixed(10)
+@given(strategies.lexical_grammars(), strategies.lexical_grammars(), strategies.vocabularies('ab.1"; \n#'))
+def test_masks_of_unions(first: ir.Grammar, second: ir.Grammar, tokens: TokenList) -> None:
+    """E1 where two grammars are read apart."""
+    both = union(first, second)
+    if both.is_apart and _network(both) is not None:
+        event(f"compared: {check_all_states(both, tokens, at_most=8) > 0}")
 
 
 def _texts(grammar: ir.Grammar, rng: random.Random) -> set[bytes]:

@@ -23,6 +23,8 @@ from xml.parsers import expat
 
 import pytest
 
+from constrain.library import STANDARD_TYPEDEF_NAMES
+
 Oracle: TypeAlias = Callable[[str], bool | None]
 
 
@@ -293,7 +295,31 @@ def go_oracle() -> Oracle:
     return accepts
 
 
+C_TYPES = ("T",)
+
+
+def c_oracle() -> Oracle:
+    """pycparser, told the typedef names; it reads neither directives, nor comments, nor most GNU extensions."""
+    pycparser = pytest.importorskip("pycparser", reason="needs the extra 'oracles'")
+    beyond = re.compile(r"#|//|/\*|\.\.\. |__attribute__|__asm__|typeof|__extension__")
+    known = "".join(f"typedef int {name};\n" for name in sorted({*STANDARD_TYPEDEF_NAMES, *C_TYPES}))
+    # Its strings may have escapes that C doesn't.
+    escapes = re.compile(r"""\\(?!['"?\\abefnrtv0-7xuU\r\n])""")
+
+    def accepts(text: str) -> bool | None:
+        if beyond.search(text) or escapes.search(text):
+            return None
+        try:
+            pycparser.CParser().parse(known + text)
+        except pycparser.c_parser.ParseError:
+            return False
+        return True
+
+    return accepts
+
+
 ORACLES: dict[str, Callable[[], Oracle]] = {
+    "c": c_oracle,
     "csv": csv_oracle,
     "go": go_oracle,
     "graphql": graphql_oracle,

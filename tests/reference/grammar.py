@@ -76,7 +76,9 @@ class ReferenceGrammar:
         self._literals: dict[bytes, int] = {}
         self._edges: dict[Node, list[tuple[Symbol, Node]]] = {}
         self._ends: dict[str, Node] = {}
-        for name, body in {_ROOT: ir.RuleReference(grammar.start), **grammar.rules}.items():
+        # Alternatives that are read apart have roots of their own.
+        self._roots = {_ROOT + i * "'": part for i, part in enumerate(grammar.alternatives)}
+        for name, body in {**self._roots, **grammar.rules}.items():
             self._edges[name, 0], n = [], 1
             end, _ = self._add(name, body, (name, 0), n)
             self._ends[name] = end
@@ -233,7 +235,8 @@ class ReferenceGrammar:
             self._edges[node] = [
                 (s, after) for s, after in edges if after in alive and self._can_finish(s, alive)
             ]
-        self.is_empty = (_ROOT, 0) not in alive
+        self._roots = {root: part for root, part in self._roots.items() if (root, 0) in alive}
+        self.is_empty = not self._roots
 
     @staticmethod
     def _can_finish(symbol: Symbol, alive: set[Node]) -> bool:
@@ -284,7 +287,8 @@ class ReferenceGrammar:
         return self._acceptable[kernel]
 
     def _is_complete(self, kernel: Kernel) -> bool:
-        return (self._ends[_ROOT], None) in self._closure(kernel)
+        closure = self._closure(kernel)
+        return any((self._ends[root], None) in closure for root in self._roots)
 
     # ------------------------------------------------------------------------------ places
 
@@ -336,10 +340,8 @@ class ReferenceGrammar:
     @property
     def start(self) -> State:
         """The state before the first byte."""
-        if self.is_empty:
-            return DEAD
-        place = frozenset({Branch(None, frozenset({((_ROOT, 0), None)}))})
-        return frozenset({Configuration(place, self._competitors(place), True)})
+        places = [frozenset({Branch(None, frozenset({((root, 0), None)}))}) for root in self._roots]
+        return frozenset(Configuration(place, self._competitors(place), True) for place in places)
 
     def step(self, state: State, byte: int) -> State:
         """Return the state after one more byte; `DEAD` if nothing can be read that way.

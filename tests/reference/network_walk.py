@@ -171,15 +171,15 @@ class NetworkWalk:
 
     def _is_complete(self, kernel: Kernel) -> bool:
         n = self.network
-        if n.start_nullable and not kernel.isdisjoint(self._first()):
+        if n.start_nullable and any(not kernel.isdisjoint(first) for first in self._first()):
             return True  # the item before the whole text is still there: nothing was read but ignored text
         return any(
             origin is None and n.rule_of[dot] == 0 and n.is_final[dot]
             for dot, origin in self._closure(kernel)
         )
 
-    def _first(self) -> Kernel:
-        return frozenset({(int(self.network.rule_start[0]), None)})
+    def _first(self) -> list[Kernel]:
+        return [frozenset({(dot, None)}) for dot in range(self.network.n_starts)]
 
     # ------------------------------------------------------------------------------ places
 
@@ -233,8 +233,8 @@ class NetworkWalk:
     @property
     def start(self) -> State:
         """The state before the first byte."""
-        place = frozenset({Branch(None, self._first())})
-        return frozenset({Configuration(place, self._elements(place), True)})
+        places = [frozenset({Branch(None, kernel)}) for kernel in self._first()]
+        return frozenset(Configuration(place, self._elements(place), True) for place in places)
 
     def step(self, state: State, byte: int) -> State:
         """Return the state after one more byte; empty if nothing can be read that way."""
