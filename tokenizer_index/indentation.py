@@ -149,7 +149,8 @@ class _Brackets:
             case Repetition(inner, minimum, maximum):
                 return Repetition((yield self.between(inner)), minimum, maximum)
             case StateMachine():
-                edges, actions = [], []
+                edges = []
+                actions: list[int] = []
                 for i, (source, symbol, target) in enumerate(body.edges):
                     moved = None if symbol is None else (yield self.between(symbol))
                     if moved != _NOTHING:

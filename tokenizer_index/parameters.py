@@ -58,9 +58,9 @@ def _closed(parameter: Parameter) -> dict[int, int]:
     is_changed = True
     while is_changed:
         is_changed = False
-        for element, others in needs.items():
-            more = others | everything(needs, others)
-            if more != others:
+        for element, found in needs.items():
+            more = everything(needs, found)
+            if more != found:
                 needs[element] = more
                 is_changed = True
     return needs
