@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constrain.grammars.errors import SpecError
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.json_schema.cursor import Cursor, show
 from constrain.grammars.json_schema.facts import Facts, Group, Json, Location
 
@@ -26,7 +26,12 @@ def _refer(value: Json, at: Cursor, keyword: str) -> None:
     if not isinstance(value, str):
         raise at.error(keyword, f"expected a reference, found {show(value)}.")
     pointer = f"{at.pointer}/{keyword}"
-    schema, where, scope = at.references.target(value, pointer, at.scope, keyword)
+    try:
+        schema, where, scope = at.references.target(value, pointer, at.scope, keyword)
+    except UnsupportedFeatureError as error:
+        if not at.leave_open(error, pointer):
+            raise
+        return
     chain = (*at.chain, id(at.schema))
     if id(schema) in chain:
         raise SpecError(

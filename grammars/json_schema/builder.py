@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import (
     ANY_TEXT,
     Choice,
@@ -28,7 +28,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.json_schema import strings, terminals, unevaluated
 from constrain.grammars.json_schema.arrays import array_body
 from constrain.grammars.json_schema.branches import Brancher
-from constrain.grammars.json_schema.cursor import Cursor
+from constrain.grammars.json_schema.cursor import Cursor, LeavesOpen
 from constrain.grammars.json_schema.derived import DerivedSchemas
 from constrain.grammars.json_schema.drafts import HANDLERS
 from constrain.grammars.json_schema.facts import (
@@ -47,7 +47,7 @@ from constrain.grammars.json_schema.facts import (
 from constrain.grammars.json_schema.instances import may_be
 from constrain.grammars.json_schema.objects import object_body
 from constrain.grammars.json_schema.options import SchemaOptions
-from constrain.grammars.json_schema.resolve import References
+from constrain.grammars.json_schema.resolve import MissingDocument, References
 from constrain.grammars.json_schema.scalars import number, string, text_of
 from constrain.grammars.json_schema.values import constants, merge_constants, types_of
 from constrain.grammars.limits import Watch
@@ -59,6 +59,8 @@ Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
 EMPTY_CHOICE = Choice(())
 _REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly every schema
 _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
+# Features that no check decides.
+_UNDECIDED = frozenset(("x-grammar", "format idn-hostname", "lone surrogate"))
 _MOST_EMPTINESS = 1_000  # questions whether patterns exclude each other
 _OBSERVING = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _PLACE = ("schema", "pointer", "scope", "chain", "is_silent", "stack")
@@ -74,6 +76,13 @@ def _key_terminal(name: str) -> Terminal:
     return Terminal(strings.canonical(name), f"property {name!r}")
 
 
+def is_undecided(error: Exception) -> bool:
+    """Is what an error refuses beyond checks, too?"""
+    return isinstance(error, MissingDocument) or (
+        isinstance(error, UnsupportedFeatureError) and error.feature in _UNDECIDED
+    )
+
+
 class Builder:
     """Builds the terminals and rules of one schema.
 
@@ -87,6 +96,8 @@ class Builder:
         The grammar's first terminals.
     tracks : bool
         See `Cursor`.
+    skips_unevaluated : bool
+        See `Cursor`.
     """
 
     def __init__(
@@ -98,6 +109,7 @@ class Builder:
         common: tuple[Terminal, ...],
         *,
         tracks: bool = False,
+        skips_unevaluated: bool = False,
     ) -> None:
         self.options = options
         self.watch = watch
@@ -105,6 +117,7 @@ class Builder:
         self.rules: dict[str, Expression] = {}
         self.pointers: dict[str, str] = {}
         self.dropped: dict[str, None] = {}
+        self.left_open: dict[str, None] = {}
         self.empty: list[tuple[str, str]] = []
         self.reasons: dict[str, tuple[str, str]] = {}
         self.needs: dict[str, list[Alternatives]] = {}
@@ -118,6 +131,8 @@ class Builder:
         self._cursor = Cursor(
             self._references, draft, watch, self.dropped, options.formats, self.derived, tracks
         )
+        self._cursor.skips_unevaluated = skips_unevaluated
+        self._cursor.leave_open = self._leave_reference_open
         self._handlers = HANDLERS[draft]
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
@@ -431,8 +446,24 @@ class Builder:
             name, kind, facts = queue[position]
             position += 1
             self.watch.step(facts.pointer, 8)
-            body = (object_body if kind == "object" else array_body)(self, name, facts)
-            self.set_rule(name, body, facts.pointer)
+            self.set_rule(name, self._body(name, kind, facts), facts.pointer)
+
+    def _body(self, name: str, kind: str, facts: Facts) -> Expression:
+        """Return the body of an object or array; where that is too hard, of more than what ``facts`` describe."""
+        make = object_body if kind == "object" else array_body
+        try:
+            return make(self, name, facts)
+        except (UnsupportedFeatureError, LimitExceededError) as error:
+            if self.options.unsupported != "check" or is_undecided(error):
+                raise
+            self.leave_open(getattr(error, "pointer", None) or facts.pointer)
+        simpler = facts.copy()
+        # Counts are what makes the automata large.
+        simpler.members, simpler.contains, simpler.unique_at = (), (), None
+        try:
+            return make(self, name, simpler)
+        except (UnsupportedFeatureError, LimitExceededError):
+            return Choice((self._any_object() if kind == "object" else self._any_array(),))
 
     def need(self, name: str, value: Alternatives) -> None:
         """Note that every text of the rule ``name`` holds one of ``value``."""
@@ -462,8 +493,30 @@ class Builder:
         """Refuse a keyword found while building the rule of ``facts``, or drop it."""
         self.drop_or_raise(keyword, f"{facts.pointer}/{keyword}", hint)
 
+    def leave_open(self, pointer: str) -> None:
+        """Note that the grammar takes more than the schema does at ``pointer``.
+
+        Raises
+        ------
+        LeavesOpen
+            Which properties are evaluated cannot be told any more, and it matters.
+        """
+        self.left_open[pointer] = None
+        if self._cursor.tracks:
+            raise LeavesOpen
+
+    def _leave_reference_open(self, error: UnsupportedFeatureError, pointer: str) -> bool:
+        """Leave out a reference that cannot be followed once for all, if a check may follow it."""
+        if self.options.unsupported != "check" or is_undecided(error):
+            return False
+        self.leave_open(pointer)
+        return True
+
     def drop_or_raise(self, feature: str, pointer: str, hint: str, reason: str = "is not supported") -> None:
-        """Refuse what cannot be enforced; with ``unsupported="ignore"`` warn, and go on without it."""
+        """Refuse what cannot be enforced, or go on without it: with a warning, or to be checked later."""
+        if self.options.unsupported == "check" and feature not in _UNDECIDED:
+            self.leave_open(pointer)
+            return
         if self.options.unsupported == "ignore":
             if pointer not in self.dropped:
                 self.dropped[pointer] = None
@@ -471,6 +524,4 @@ class Builder:
                     f"{feature!r} at {pointer!r} {reason}; it is ignored.", UserWarning, stacklevel=2
                 )
             return
-        if self.options.unsupported == "check":
-            reason += ', and unsupported="check" is not available yet'
         raise UnsupportedFeatureError(feature, pointer=pointer, hint=hint, reason=reason)

@@ -151,6 +151,8 @@ def read_unevaluated_properties(facts: Facts, value: Json, at: Cursor) -> None:
 def _unevaluated(value: Json, at: Cursor, keyword: str) -> tuple[Unevaluated, ...]:
     if not isinstance(value, (bool, dict)):
         raise at.error(keyword, f"expected a schema, found {show(value)}.")
+    if at.skips_unevaluated:
+        return ()
     at.track()
     chain = at.owners or (*at.chain, id(at.schema))
     return (Unevaluated(value, f"{at.pointer}/{keyword}", at.scope, chain, id(at.schema)),)
