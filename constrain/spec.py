@@ -16,7 +16,7 @@ from typing import Literal as LiteralType
 
 from constrain.base_spec import Spec, encoded, shortened
 from constrain.checks import Check
-from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError
+from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.explanation import Explanation
 from constrain.grammars.ir import (
     EMPTY_LANGUAGE,
@@ -353,7 +353,7 @@ def _schema_spec(
 
     try:
         return spec_of(read)
-    except LimitExceededError:
+    except (LimitExceededError, UnsupportedFeatureError):
         if options.unsupported != "check":
             raise
     # Conjunctions that are too hard are left to the check with everything else.

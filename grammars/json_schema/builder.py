@@ -132,7 +132,7 @@ class Builder:
             self._references, draft, watch, self.dropped, options.formats, self.derived, tracks
         )
         self._cursor.skips_unevaluated = skips_unevaluated
-        self._cursor.leave_open = self._leave_reference_open
+        self._cursor.may_leave_open = self.may_leave_open
         self._handlers = HANDLERS[draft]
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
@@ -454,7 +454,7 @@ class Builder:
         try:
             return make(self, name, facts)
         except (UnsupportedFeatureError, LimitExceededError) as error:
-            if self.options.unsupported != "check" or is_undecided(error):
+            if not self.may_leave_open(error):
                 raise
             self.leave_open(getattr(error, "pointer", None) or facts.pointer)
         simpler = facts.copy()
@@ -505,12 +505,9 @@ class Builder:
         if self._cursor.tracks:
             raise LeavesOpen
 
-    def _leave_reference_open(self, error: UnsupportedFeatureError, pointer: str) -> bool:
-        """Leave out a reference that cannot be followed once for all, if a check may follow it."""
-        if self.options.unsupported != "check" or is_undecided(error):
-            return False
-        self.leave_open(pointer)
-        return True
+    def may_leave_open(self, error: Exception) -> bool:
+        """May a check decide what an error refuses?"""
+        return self.options.unsupported == "check" and not is_undecided(error)
 
     def drop_or_raise(self, feature: str, pointer: str, hint: str, reason: str = "is not supported") -> None:
         """Refuse what cannot be enforced, or go on without it: with a warning, or to be checked later."""

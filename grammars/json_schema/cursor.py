@@ -38,8 +38,8 @@ class Cursor:
         Those keywords are left to a check.
     """
 
-    leave_open: Callable[[UnsupportedFeatureError, str], bool]
-    """Leaves out a reference that was refused, if it may."""
+    may_leave_open: Callable[[UnsupportedFeatureError], bool]
+    """May a check decide what was refused?"""
 
     __slots__ = (
         "chain",
@@ -48,7 +48,7 @@ class Cursor:
         "dropped",
         "has_formats",
         "is_silent",
-        "leave_open",
+        "may_leave_open",
         "observers",
         "pointer",
         "references",

@@ -49,12 +49,16 @@ class References:
         self._draft = draft
         self._id = "id" if draft == 4 else "$id"
         self._known_root_resolver: Any = None
+        # What a reference led to, with a resolver that knows its identifier.
+        self._entered: dict[int, Any] = {}
         self._places: dict[str, Target] = {}
 
     def scope_of(self, schema: dict[str, Json], scope: Scope) -> Scope:
         """Return the scope of references inside ``schema``, which stands in ``scope``."""
         identifier = schema.get(self._id)
         if schema is self._root or not isinstance(identifier, str) or identifier.startswith("#"):
+            return scope
+        if self._entered.get(id(schema), self) is scope:
             return scope
         if self._draft <= 7 and "$ref" in schema:  # siblings of $ref count for nothing
             return scope
@@ -169,6 +173,7 @@ class References:
                 pointer=pointer,
             ) from error
         self._check_draft(resolved, reference, pointer)
+        self._entered[id(resolved.contents)] = resolved.resolver
         return Target(resolved.contents, reference, resolved.resolver)
 
     def _check_draft(self, resolved: Any, reference: str, pointer: str) -> None:
