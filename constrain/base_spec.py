@@ -427,8 +427,8 @@ class Spec:
             As `CompiledSpec.output` makes it of token ids. In text, the name of a special token is text.
         """
         if self.kind == "union":
-            first, second = self._key  # type: ignore[misc]
-            found: Spec = first if first.takes(output) else second
+            parts: tuple[Spec, Spec] = self._key  # type: ignore[assignment]
+            found = parts[0] if parts[0].takes(output) else parts[1]
             return found.parse_output(output)
         return self.parse("".join(part if isinstance(part, str) else str(part.name) for part in output))
 

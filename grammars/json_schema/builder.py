@@ -79,7 +79,9 @@ def _key_terminal(name: str) -> Terminal:
 def is_undecided(error: Exception) -> bool:
     """Is what an error refuses beyond checks, too?"""
     return isinstance(error, MissingDocument) or (
-        isinstance(error, UnsupportedFeatureError) and error.feature in _UNDECIDED
+        # What has a source comes from a pattern, which the check reads by the same means.
+        isinstance(error, UnsupportedFeatureError)
+        and (error.feature in _UNDECIDED or error.source is not None)
     )
 
 

@@ -253,22 +253,22 @@ def _is_whole(value: Decimal) -> bool:
 
 def is_multiple(value: Json, divisor: Json) -> bool:
     """Is a number a multiple of another? Exponents may be of any size."""
-    divisor = Fraction(exact(divisor))
+    step = Fraction(exact(divisor))
     if isinstance(value, int):
-        return Fraction(value) % divisor == 0
+        return Fraction(value) % step == 0
     _, digits, exponent = value.as_tuple()
     whole = int("".join(map(str, digits)))
     if exponent >= 0:
         # whole * 10**exponent * denominator must be a multiple of the numerator.
-        return whole * divisor.denominator * pow(10, exponent, divisor.numerator) % divisor.numerator == 0
+        return whole * step.denominator * pow(10, exponent, step.numerator) % step.numerator == 0
     while whole and exponent < 0 and whole % 10 == 0:
         whole, exponent = whole // 10, exponent + 1
     if not whole:
         return True
-    most = len(str(divisor.denominator)) * 4
-    if -exponent > most + len(digits) + len(str(divisor.numerator)):
+    most = len(str(step.denominator)) * 4
+    if -exponent > most + len(digits) + len(str(step.numerator)):
         return False  # smaller than every multiple but 0, or finer than they are
-    return (Fraction(whole) / Fraction(10) ** -exponent) % divisor == 0
+    return bool((Fraction(whole) / Fraction(10) ** -exponent) % step == 0)
 
 
 def _type(evaluator: Evaluator, q: _Question) -> bool:
@@ -280,25 +280,25 @@ def _minimum(evaluator: Evaluator, q: _Question) -> bool:
     if not is_number(q.value):
         return True
     bound = exact(q.given)
-    return q.value > bound if q.sibling("exclusiveMinimum") is True else q.value >= bound
+    return bool(q.value > bound if q.sibling("exclusiveMinimum") is True else q.value >= bound)
 
 
 def _maximum(evaluator: Evaluator, q: _Question) -> bool:
     if not is_number(q.value):
         return True
     bound = exact(q.given)
-    return q.value < bound if q.sibling("exclusiveMaximum") is True else q.value <= bound
+    return bool(q.value < bound if q.sibling("exclusiveMaximum") is True else q.value <= bound)
 
 
 def _is_unique(values: list[Json]) -> bool:
     return all(not is_equal(value, other) for i, value in enumerate(values) for other in values[:i])
 
 
-def _size(kind: type, is_most: bool) -> Function:
+def _size(kind: type[str | list[Any] | dict[str, Any]], is_most: bool) -> Function:
     def holds(evaluator: Evaluator, q: _Question) -> bool:
         if not isinstance(q.value, kind):
             return True
-        return len(q.value) <= q.given if is_most else len(q.value) >= q.given  # type: ignore[arg-type]
+        return bool(len(q.value) <= q.given if is_most else len(q.value) >= q.given)
 
     return _test(holds)
 
@@ -328,7 +328,7 @@ def referred(place: Place, reference: str, resolved: Any) -> Place:
 
 def _all_of(evaluator: Evaluator, q: _Question) -> Task[Fault | None]:
     for i, schema in enumerate(q.given):
-        fault = yield evaluator.same(q, q.sub(schema, i))
+        fault: Fault | None = yield evaluator.same(q, q.sub(schema, i))
         if fault is not None:
             return fault
     return None
@@ -373,7 +373,7 @@ def _dependencies(evaluator: Evaluator, q: _Question) -> Task[Fault | None]:
             if not all(other in q.value for other in demand):
                 return Fault(f"{q.pointer}/{token(name)}", q.at)
             continue
-        fault = yield evaluator.same(q, q.sub(demand, name))
+        fault: Fault | None = yield evaluator.same(q, q.sub(demand, name))
         if fault is not None:
             return fault
     return None
