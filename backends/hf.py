@@ -162,6 +162,14 @@ class _PackedSession:
         self._lengths = self._lengths[index]
         self._squeeze()
 
+    def truncate(self, counts: Sequence[int]) -> None:
+        # The columns stay, unseen, until there are enough empty ones to squeeze out.
+        drop = torch.tensor(_checked_counts(counts, self._lengths.tolist()), device=self._mask.device)
+        last = self._mask.flip(1).cumsum(1).flip(1) <= drop[:, None]
+        self._mask = self._mask & ~last
+        self._lengths -= drop
+        self._squeeze()
+
     @torch.inference_mode()
     def _squeeze(self) -> None:
         n_columns = self._mask.shape[1]
@@ -180,11 +188,25 @@ class _PackedSession:
                 setattr(layer, name, torch.gather(old, 2, index.to(old.device)))
 
 
+def _checked_counts(counts: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    if len(counts) != len(lengths):
+        raise BackendError(f"truncate() was given {len(counts)} rows for a session of {len(lengths)}.")
+    for row, (count, length) in enumerate(zip(counts, lengths, strict=True)):
+        if not 0 <= count < length:
+            raise BackendError(f"truncate() cannot take {count} of the {length} tokens of row {row} back.")
+    return list(counts)
+
+
 class _SeparateSession:
-    """One session of one row for each row, for models whose rows can't share a cache."""
+    """One session of one row for each row, for models whose rows can't share a cache.
+
+    Such caches cannot give tokens back, so a truncated row is read again.
+    """
 
     def __init__(self, model: PreTrainedModel, call: _Call, n_rows: int) -> None:
+        self._model, self._call = model, call
         self._rows = [_PackedSession(model, call, 1) for _ in range(n_rows)]
+        self._tokens: list[list[int]] = [[] for _ in range(n_rows)]
 
     @property
     def n_rows(self) -> int:
@@ -193,9 +215,11 @@ class _SeparateSession:
     def append(self, token_ids: Sequence[Sequence[int]]) -> list[Logits]:
         if len(token_ids) != self.n_rows:
             raise BackendError(f"append() was given {len(token_ids)} rows for a session of {self.n_rows}.")
+        self._tokens = [[*old, *new] for old, new in zip(self._tokens, token_ids, strict=True)]
         return [row.append([ids])[0] for row, ids in zip(self._rows, token_ids, strict=True)]
 
     def read(self, prompts: Sequence[Sequence[int]]) -> Logits:
+        self._tokens = [list(prompt) for prompt in prompts]
         return np.concatenate([row.read([ids]) for row, ids in zip(self._rows, prompts, strict=True)])
 
     def select(self, rows: Sequence[int]) -> None:
@@ -212,6 +236,14 @@ class _SeparateSession:
                 kept[row] = self._rows[row]
                 chosen.append(kept[row])
         self._rows = chosen
+        self._tokens = [self._tokens[row] for row in rows]
+
+    def truncate(self, counts: Sequence[int]) -> None:
+        for row, count in enumerate(_checked_counts(counts, [len(ids) for ids in self._tokens])):
+            if count:
+                self._tokens[row] = self._tokens[row][:-count]
+                self._rows[row] = _PackedSession(self._model, self._call, 1)
+                self._rows[row].read([self._tokens[row]])
 
 
 class TransformersModel:

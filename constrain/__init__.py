@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from constrain.library import grammar_library as grammar_library
     from constrain.models import from_transformers as from_transformers
     from constrain.models import load_model as load_model
+    from constrain.nearest_member import Repair as Repair
+    from constrain.nearest_member import repair as repair
     from constrain.output_function import output as output
     from constrain.posterior import Posterior as Posterior
     from constrain.spec import Explanation as Explanation
@@ -66,6 +68,7 @@ _HOME = {
     "Matcher": "constrain.compiled",
     "MinTokens": "constrain.compiled",
     "OptionError": "constrain.errors",
+    "Repair": "constrain.nearest_member",
     "Spec": "constrain.spec",
     "PartialGeneration": "constrain.generation",
     "Posterior": "constrain.posterior",
@@ -91,6 +94,7 @@ _HOME = {
     "output": "constrain.output_function",
     "python_type": "constrain.spec",
     "regex": "constrain.spec",
+    "repair": "constrain.nearest_member",
     "stream": "constrain.generation",
     "structural_tag": "constrain.tags",
     "tool_calls": "constrain.tags",

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from constrain.checks import Check, FunctionCheck, Tally, begin_all, holds
 from constrain.combined_checks import either, in_sequence
 from constrain.errors import LimitExceededError, SpecError, UnsupportedFeatureError
-from constrain.explanation import Explanation, explain_failure, place_explanation, with_word
+from constrain.explanation import Explanation, explain_failure, place_explanation, shown_names, with_word
 from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
-from constrain.pickling import Identity, NotPicklableError
+from constrain.pickling import Held, Identity, NotPicklableError
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
 from constrain.tokenizer_index.network import Network, build_network
 from constrain.tokenizer_index.special_tokens import spelling
@@ -282,7 +282,7 @@ class Spec:
             ``when`` is unknown or ``check`` cannot be called.
         """
         other = self.with_checks(FunctionCheck(check, when, self._parse))
-        object.__setattr__(other, "_remake", partial(_demanding, self, check, when))
+        object.__setattr__(other, "_remake", partial(_demanding, self, Held(check, "where()"), when))
         return other
 
     def with_checks(self, *checks: Check) -> Self:
@@ -359,8 +359,20 @@ class Spec:
         if state < 0:
             arena, state, offset = self._read(data[:offset])
         expected = self._expected(data[:offset])
-        found = explain_failure(arena, state, data, offset, expected=expected, pointers=self.grammar.pointers)
-        return with_word(found, data, arena) if self.kind == "grammar" else found
+        grammar = self.grammar
+        shown = shown_names(grammar)
+        layout = grammar.indentation
+        found = explain_failure(
+            arena,
+            state,
+            data,
+            offset,
+            expected=expected,
+            pointers=grammar.pointers,
+            shown=shown,
+            newline=None if layout is None else grammar.terminals[layout.newline].name,
+        )
+        return with_word(found, data, arena, shown) if self.kind == "grammar" else found
 
     def _explain_checks(self, data: bytes, offset: int) -> Explanation:
         """Explain a text of the grammar."""
@@ -428,9 +440,8 @@ class Spec:
         """
         if self.kind == "union":
             parts: tuple[Spec, Spec] = self._key  # type: ignore[assignment]
-            found = parts[0] if parts[0].takes(output) else parts[1]
-            return found.parse_output(output)
-        return self.parse("".join(part if isinstance(part, str) else str(part.name) for part in output))
+            return parts[0 if parts[0].takes(output) else 1].parse_output(output)
+        return self.parse(_with_names(output))
 
     def takes(self, output: Output) -> bool:
         """Is a whole output, with its special tokens, a member?"""
@@ -438,7 +449,7 @@ class Spec:
         if None in parts:
             return False
         arena, state, _ = self._read(b"".join(part for part in parts if part is not None))
-        return state >= 0 and arena.is_accepting(state)
+        return state >= 0 and arena.is_accepting(state) and self.passes(_with_names(output).encode())
 
     def source(self) -> dict[str, Any] | None:
         """Return what the spec was made from, as arguments of its constructor; ``None`` if that is no text.
@@ -510,7 +521,11 @@ class Spec:
         return [repr(text) for text in texts if text and text.encode().startswith(before)]
 
 
-def _demanding(spec: Spec, check: Callable[[Any], bool], when: str) -> Spec:
+def _with_names(output: Output) -> str:
+    return "".join(part if isinstance(part, str) else str(part.name) for part in output)
+
+
+def _demanding(spec: Spec, check: Any, when: str) -> Spec:
     return spec.where(check, when=when)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +30,19 @@ class _Names:
     anchors: dict[str, str]
 
 
+@dataclass(frozen=True)
+class _Section:
+    """A rule or a terminal: where links lead, its name, and its pictures."""
+
+    anchor: str
+    name: str
+    items: list[_Item]
+
+    def diagrams(self) -> Iterator[railroad.Diagram]:
+        for item in self.items:
+            yield railroad.Diagram(item, type="complex").format()
+
+
 def spec_page(spec: Spec) -> str:
     """Return an HTML page with a railroad diagram of every rule and of every terminal that is no plain text.
 
@@ -37,30 +51,103 @@ def spec_page(spec: Spec) -> str:
     str
         A whole document, without references to anything outside it.
     """
-    grammar = spec.grammar
-    # Numbers, because names may be JSON pointers, with signs that mean something in addresses.
-    names = _Names(grammar, {name: f"rule-{i}" for i, name in enumerate(grammar.rules)})
     title = html.escape(repr(spec))
-    sections: list[str] = []
-    for name, body in grammar.rules.items():
-        drawn = _machine(names, body) if isinstance(body, ir.StateMachine) else [_rule(names, body, 0)]
-        sections.append(_section(names.anchors[name], name, drawn))
-    for i, terminal in _used_terminals(grammar):
-        if not isinstance(terminal.pattern, ir.Literal):
-            sections.append(_section(f"terminal-{i}", terminal.name, [_pattern(terminal.pattern, 0)]))
-    notes = [f"Starts at <a href='#{names.anchors[grammar.start]}'>{html.escape(grammar.start)}</a>."]
-    ignored = [html.escape(grammar.terminals[i].name) for i in grammar.ignored.terminals]
-    if ignored:
-        notes.append(f"Between the parts may stand: {', '.join(ignored)}.")
-    if spec.ignored:
-        notes.append(f"Not enforced: {', '.join(html.escape(name) for name in spec.ignored)}.")
     style = railroad.DEFAULT_STYLE
+    start, notes = _notes(spec)
+    notes = [
+        f"Starts at <a href='#{_anchors(spec.grammar)[start]}'>{html.escape(start)}</a>.",
+        *map(html.escape, notes),
+    ]
+    sections: list[str] = []
+    for section in _sections(spec):
+        out = io.StringIO()
+        for diagram in section.diagrams():
+            diagram.writeSvg(out.write)
+            out.write("<br>\n")
+        heading = f"<h2>{html.escape(section.name)}</h2>"
+        sections.append(f"<section id='{section.anchor}'>{heading}\n{out.getvalue()}</section>\n")
     return (
         f"<!DOCTYPE html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{title}</title>\n"
         f"<style>{style}\nbody {{ font-family: sans-serif; margin: 2em; }} svg {{ max-width: none; }} "
         "section { overflow-x: auto; } h2 { font-size: 1em; margin-bottom: 0; }</style></head>\n"
         f"<body>\n<h1>{title}</h1>\n<p>{' '.join(notes)}</p>\n{''.join(sections)}</body>\n</html>\n"
     )
+
+
+_MARGIN, _LINE = 20, 24
+
+
+def spec_svg(spec: Spec) -> str:
+    """Return the same pictures as `spec_page`, one below the other in one SVG document."""
+    start, notes = _notes(spec)
+    out = io.StringIO()
+    y, width = _MARGIN, 0.0
+
+    def write_line(text: str, kind: str) -> None:
+        nonlocal y, width
+        y += _LINE
+        # Letters of these sizes are at most this wide.
+        width = max(width, _MARGIN + len(text) * (12 if kind == "title" else 9))
+        out.write(f"<text class='{kind}' x='{_MARGIN}' y='{y}'>{html.escape(_readable(text))}</text>\n")
+
+    write_line(repr(spec), "title")
+    for note in (f"Starts at {start}.", *notes):
+        write_line(note, "note")
+    for section in _sections(spec):
+        y += _MARGIN
+        out.write(f"<g id='{section.anchor}'>\n")
+        write_line(section.name, "name")
+        for diagram in section.diagrams():
+            y += 8
+            diagram.attrs["x"], diagram.attrs["y"] = str(_MARGIN), str(y)
+            diagram.writeSvg(out.write)
+            y += math.ceil(float(diagram.attrs["height"]))
+            width = max(width, _MARGIN + float(diagram.attrs["width"]))
+        out.write("</g>\n")
+    size = f"width='{width + _MARGIN:.0f}' height='{y + _MARGIN}'"
+    style = (
+        f"{railroad.DEFAULT_STYLE} text {{ font: 14px sans-serif; }} text.title {{ font: bold 20px sans-serif; }} "
+        "text.name { font: bold 14px sans-serif; }"
+    )
+    return (
+        f"<?xml version='1.0' encoding='UTF-8'?>\n<svg xmlns='http://www.w3.org/2000/svg' "
+        f"xmlns:xlink='http://www.w3.org/1999/xlink' {size} viewBox='0 0 {width + _MARGIN:.0f} {y + _MARGIN}'>\n"
+        f"<title>{html.escape(_readable(repr(spec)))}</title>\n<style>{style}</style>\n"
+        f"<rect width='100%' height='100%' fill='white'/>\n{out.getvalue()}</svg>\n"
+    )
+
+
+def _readable(text: str) -> str:
+    """Return text without the characters that XML cannot have."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _anchors(grammar: ir.Grammar) -> dict[str, str]:
+    # Numbers, because names may be JSON pointers, with signs that mean something in addresses.
+    return {name: f"rule-{i}" for i, name in enumerate(grammar.rules)}
+
+
+def _notes(spec: Spec) -> tuple[str, list[str]]:
+    """Return the name of the start rule, and sentences about the whole spec."""
+    grammar = spec.grammar
+    notes: list[str] = []
+    ignored = [grammar.terminals[i].name for i in grammar.ignored.terminals]
+    if ignored:
+        notes.append(f"Between the parts may stand: {', '.join(ignored)}.")
+    if spec.ignored:
+        notes.append(f"Not enforced: {', '.join(spec.ignored)}.")
+    return grammar.start, notes
+
+
+def _sections(spec: Spec) -> Iterator[_Section]:
+    grammar = spec.grammar
+    names = _Names(grammar, _anchors(grammar))
+    for name, body in grammar.rules.items():
+        drawn = _machine(names, body) if isinstance(body, ir.StateMachine) else [_rule(names, body, 0)]
+        yield _Section(names.anchors[name], name, drawn)
+    for i, terminal in _used_terminals(grammar):
+        if not isinstance(terminal.pattern, ir.Literal):
+            yield _Section(f"terminal-{i}", terminal.name, [_pattern(terminal.pattern, 0)])
 
 
 def _used_terminals(grammar: ir.Grammar) -> Iterator[tuple[int, ir.Terminal]]:
@@ -77,14 +164,6 @@ def _used_terminals(grammar: ir.Grammar) -> Iterator[tuple[int, ir.Terminal]]:
         elif isinstance(body, ir.StateMachine):
             waiting += [symbol for _, symbol, _ in body.edges if symbol is not None]
     return ((i, grammar.terminals[i]) for i in sorted(seen))
-
-
-def _section(anchor: str, name: str, items: list[_Item]) -> str:
-    out = io.StringIO()
-    for item in items:
-        railroad.Diagram(item, type="complex").writeSvg(out.write)
-        out.write("<br>\n")
-    return f"<section id='{anchor}'><h2>{html.escape(name)}</h2>\n{out.getvalue()}</section>\n"
 
 
 # ------------------------------------------------------------------------------------ rules
@@ -208,7 +287,7 @@ def _byte_range(low: int, high: int) -> str:
 def _shown(data: bytes) -> str:
     text = data.decode("utf-8", "backslashreplace")
     short = text if len(text) <= 60 else f"{text[:57]}…"
-    return repr(short)[1:-1].replace(" ", "␣")
+    return _readable(short.replace(" ", "␣"))
 
 
 # ------------------------------------------------------------------------------------ shapes

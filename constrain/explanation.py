@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from constrain.grammars.ir import Concatenation, Grammar, Literal, Pattern
+from constrain.grammars.regex.build import is_nullable
 from constrain.grammars.source import caret
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.network import Network
@@ -87,6 +89,8 @@ def explain_failure(
     *,
     expected: Iterable[str] | None = None,
     pointers: Mapping[str, str] | None = None,
+    shown: Mapping[str, str] | None = None,
+    newline: str | None = None,
 ) -> Explanation:
     """Return the explanation of a text that fails after ``offset`` bytes, in ``state``.
 
@@ -96,6 +100,10 @@ def explain_failure(
         What may stand there, where the caller knows better than the grammar's names.
     pointers : mapping of str to str
         Places of the grammar's rules.
+    shown : mapping of str to str
+        What to call terminals instead of their names (`shown_names`).
+    newline : str or None
+        Name of the terminal after which indentation counts.
     """
     network = arena.network
     terminals = _next_terminals(arena, state)
@@ -105,7 +113,9 @@ def explain_failure(
     elif len(set(network.terminal_names)) == 1:
         names = live_characters(arena, state)
     else:
-        names = _names(network, terminals)
+        names = _names(network, terminals, shown)
+        if names == [newline] and data[:offset].rstrip(b" \t\f").endswith(b"\n"):
+            names = ["more indentation"]
     names = _few(names)
     if arena.is_accepting(state):
         names.append("the end of the text")
@@ -113,7 +123,9 @@ def explain_failure(
     return place_explanation(data, offset, tuple(names), pointer)
 
 
-def with_word(explanation: Explanation, data: bytes, arena: Arena) -> Explanation:
+def with_word(
+    explanation: Explanation, data: bytes, arena: Arena, shown: Mapping[str, str] | None = None
+) -> Explanation:
     """Return the explanation with what may stand in place of the word that is wrong.
 
     Only the word's first letters could be read, as the beginning of something else.
@@ -129,7 +141,8 @@ def with_word(explanation: Explanation, data: bytes, arena: Arena) -> Explanatio
     state, read = arena.step_bytes(arena.start, data[:begin])
     if read < begin:
         return explanation
-    names = [n for n in _names(arena.network, _next_terminals(arena, state)) if n not in explanation.expected]
+    names = _names(arena.network, _next_terminals(arena, state), shown)
+    names = [name for name in names if name not in explanation.expected]
     if not names:
         return explanation
     word = data[begin:end].decode("utf-8", errors="replace")
@@ -140,8 +153,33 @@ def _is_word(byte: int) -> bool:
     return byte >= 0x80 or chr(byte).isalnum() or byte == ord("_")
 
 
-def _names(network: Network, terminals: Iterable[int]) -> list[str]:
-    return list(dict.fromkeys(network.terminal_names[t] for t in terminals))
+def _names(network: Network, terminals: Iterable[int], shown: Mapping[str, str] | None = None) -> list[str]:
+    """Return what terminals are called, signs and classes before words: words are many and tell least."""
+    shown = shown or {}
+    names = dict.fromkeys(shown.get(name, name) for name in (network.terminal_names[t] for t in terminals))
+    return sorted(names, key=lambda name: name[:1] in ("'", '"') and name[1:-1].isidentifier())
+
+
+def shown_names(grammar: Grammar) -> dict[str, str]:
+    """Return what to call terminals whose names say nothing to users: those with ``_`` that are a fixed text.
+
+    In Lark's language these are punctuation, left out of trees: ``_LPAR: "(" _BLANKS?``.
+    """
+    found: dict[str, str] = {}
+    for terminal in grammar.terminals:
+        text = _fixed_text(terminal.pattern) if terminal.name.startswith("_") else None
+        if text:
+            found[terminal.name] = repr(text.decode("utf-8", errors="replace"))
+    return found
+
+
+def _fixed_text(pattern: Pattern) -> bytes | None:
+    """Return the text that a pattern begins with, if nothing else must come."""
+    if isinstance(pattern, Literal):
+        return pattern.data
+    if isinstance(pattern, Concatenation) and all(map(is_nullable, pattern.parts[1:])):
+        return _fixed_text(pattern.parts[0])
+    return None
 
 
 def _few(names: list[str]) -> list[str]:

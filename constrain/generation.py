@@ -11,93 +11,27 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
+from constrain import two_stages
+from constrain.decoders.beam import BeamDecoder
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import DeadEndError, OptionError, SpecError
-from constrain.partial_json import PartialJson
+from constrain.generations import FinishReason, Generation, PartialGeneration
 from constrain.posterior import Posterior
-from constrain.requests import Options, Plan, Prompt, Request, plan
+from constrain.requests import Options, Plan, Prompt, Request, RowDecoder, is_batch, plan
+from constrain.settled import Shown
 
 if TYPE_CHECKING:
     from constrain.compiled import CompiledSpec
-    from constrain.decoders.local import LocalDecoder
-    from constrain.decoders.rejection import RejectionDecoder
     from constrain.protocols import LogitsBackend
 
 __all__ = ["Generation", "PartialGeneration", "Posterior", "Stats", "agenerate", "generate", "stream"]
 
-FinishReason: TypeAlias = Literal["stop", "length", "budget"]
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """One finished output.
-
-    Parameters
-    ----------
-    value : object
-        The parsed output: of the Python type that was asked for, JSON data for a schema, text for a
-        pattern. ``None`` where the output isn't complete.
-    text : str
-        The output, the prefix included. Bytes that aren't UTF-8 (only in specs that allow them) are
-        lone surrogates, as by ``errors="surrogateescape"``.
-    token_ids : list of int
-        The generated tokens, the end token included; not the prefix, except a token that healing
-        wrote anew.
-    log_probability : float or None
-        Natural logarithm of the tokens' probability under the unconstrained model, with temperature
-        (nominally 1 for 0) and ``logit_bias``, before truncation.
-    log_weight : float or None
-        ``exp(log_weight)`` has as its mean the probability that the unconstrained model, truncation
-        included, cut at ``max_tokens``, writes a member of the language. Where checks (`Spec.where`) took
-        an output of ``method="local"`` back, it is ``-inf`` (the first attempt failed), at temperature 0 ``None``.
-    finish_reason : {"stop", "budget", "length"}
-        ``"budget"``: the output ended like any other, but at some step the tokens left excluded a
-        token that the spec allows. ``"length"``: cut, where a weighted method had no tokens left or
-        the model, truncation included, had no token that fits (never by ``method="local"``).
-    is_complete : bool
-        The output is a member of the language.
-    stats : Stats
-    """
-
-    value: Any
-    text: str
-    token_ids: list[int]
-    log_probability: float | None
-    log_weight: float | None
-    finish_reason: FinishReason
-    is_complete: bool
-    stats: Stats
-
-
-@dataclass(frozen=True, slots=True)
-class PartialGeneration:
-    """An output that is still being written.
-
-    Parameters
-    ----------
-    value : object
-        For JSON the finished parts, as JSON data: each is valid and final, except that the containers
-        named in ``open_pointers`` may still grow. ``None`` where nothing is finished.
-    text : str
-        The text so far, whole characters only.
-    token_ids : list of int
-    open_pointers : tuple of str
-        JSON pointers (RFC 6901) of the objects and arrays that are still open, outermost first.
-    is_complete : bool
-        Always false; a ``Generation`` follows.
-    """
-
-    value: Any
-    text: str
-    token_ids: list[int]
-    open_pointers: tuple[str, ...] = ()
-    is_complete: bool = False
+T = TypeVar("T")
 
 
 @overload
@@ -119,7 +53,9 @@ def generate(
     prompt: str,
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal[
+        "local", "rejection", "aligned", "mcmc", "beam", "speculative", "draft", "sketch"
+    ] = "local",
     n: Literal[1] = 1,
     **options: Any,
 ) -> Generation: ...
@@ -129,7 +65,9 @@ def generate(
     prompt: Prompt | Sequence[Prompt],
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal[
+        "local", "rejection", "aligned", "mcmc", "beam", "speculative", "draft", "sketch"
+    ] = "local",
     **options: Any,
 ) -> Generation | list[Generation]: ...
 @overload
@@ -169,6 +107,12 @@ def generate(
         ``"local"``: see ``constrain.decoders.local``; its options are those of ``LocalOptions``.
         ``"rejection"``: see ``constrain.decoders.rejection`` and ``RejectionOptions``.
         ``"smc"``: see ``constrain.decoders.smc`` and ``SmcOptions``.
+        ``"aligned"``: see ``constrain.decoders.aligned`` and ``AlignedOptions``.
+        ``"mcmc"``: see ``constrain.decoders.mcmc`` and ``McmcOptions``.
+        ``"beam"``: see ``constrain.decoders.beam`` and ``BeamOptions``.
+        ``"speculative"``: see ``constrain.decoders.speculative`` and ``SpeculativeOptions``.
+        ``"draft"``: see ``constrain.decoders.draft`` and ``DraftOptions``.
+        ``"sketch"``: see ``constrain.decoders.sketch`` and ``SketchOptions``.
     max_tokens : int
         Most tokens to generate, the end token counted. The output is the model's choice among the
         members that fit. What the model's context leaves is a limit too.
@@ -182,7 +126,7 @@ def generate(
     seed : int or None
         Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
     n : int
-        Outputs a prompt; 1 for ``"smc"``.
+        Outputs a prompt; 1 for ``"smc"``. By ``"beam"`` the best ``n``, or fewer where there are no more.
 
     Returns
     -------
@@ -220,26 +164,43 @@ def generate(
         n=n,
         method_options=method_options,
     )
+    if method in two_stages.METHODS:
+        return _single_or_all(two_stages.run_two_stages(request, _run), request)
     planned = plan(request)
     if isinstance(planned.decoder, SmcDecoder):
-        posteriors = [
-            _posterior(planned.decoder.run(row), spec, planned.options)
-            for row, spec in zip(planned.rows, planned.compiled, strict=True)
-        ]
-        return posteriors[0] if planned.is_single else posteriors
-    size = planned.options.batch_size
-    for begin in range(0, len(planned.rows), size):
-        rows = planned.rows[begin : begin + size]
-        try:
-            for _ in planned.decoder.run(rows):
-                pass
-        except DeadEndError as error:
-            _keep_result(error, planned)
-            raise
-    results = [
-        _result(row, spec, planned.options) for row, spec in zip(planned.rows, planned.compiled, strict=True)
-    ]
-    return results[0] if planned.is_single else results
+        pairs = zip(planned.rows, planned.compiled, strict=True)
+        posteriors = [_posterior(planned.decoder.run(row), spec, planned.options) for row, spec in pairs]
+        return _single_or_all(posteriors, request)
+    return _single_or_all(_carry_out(planned), request)
+
+
+def _single_or_all(results: list[T], request: Request) -> T | list[T]:
+    """One prompt and one output: the result; else the list."""
+    return results[0] if request.n == 1 and not is_batch(request.prompt) else results
+
+
+def _run(request: Request) -> list[Generation]:
+    return _carry_out(plan(request))
+
+
+def _carry_out(planned: Plan) -> list[Generation]:
+    """Run a plan of any method but ``"smc"``."""
+    assert not isinstance(planned.decoder, SmcDecoder)
+    pairs = list(zip(planned.rows, planned.compiled, strict=True))
+    try:
+        if isinstance(planned.decoder, BeamDecoder):
+            pairs = [
+                (found, spec) for row, spec in pairs for found in planned.decoder.search(row)[: planned.n]
+            ]
+        else:
+            size = planned.options.batch_size
+            for begin in range(0, len(planned.rows), size):
+                for _ in planned.decoder.run(planned.rows[begin : begin + size]):
+                    pass
+    except DeadEndError as error:
+        _keep_result(error, planned)
+        raise
+    return [_result(row, spec, planned.options) for row, spec in pairs]
 
 
 @overload
@@ -257,7 +218,9 @@ async def agenerate(
     prompt: Prompt | Sequence[Prompt],
     output: Any,
     *,
-    method: Literal["local", "rejection"] = "local",
+    method: Literal[
+        "local", "rejection", "aligned", "mcmc", "beam", "speculative", "draft", "sketch"
+    ] = "local",
     **options: Any,
 ) -> Generation | list[Generation]: ...
 @overload
@@ -288,38 +251,42 @@ def stream(
     Generation
         Last, once: the same as from ``generate`` with the same arguments.
     """
-    planned = plan(Request.of(model, prompt, output, options))
+    request = Request.of(model, prompt, output, options)
+    if request.method in two_stages.METHODS:
+        raise OptionError(
+            f"stream() shows an output from its beginning on; use generate() for method={request.method!r}."
+        )
+    planned = plan(request)
     if not planned.is_single:
         raise OptionError("stream() makes one output of one prompt; use generate() for more.")
-    if isinstance(planned.decoder, SmcDecoder):
-        raise OptionError("stream() shows one output, and method='smc' has many; use generate().")
+    if isinstance(planned.decoder, SmcDecoder | BeamDecoder):
+        raise OptionError(
+            "stream() shows one output that grows; methods 'smc' and 'beam' have many: use generate()."
+        )
     return _stream(planned, planned.decoder)
 
 
-def _stream(
-    planned: Plan, decoder: LocalDecoder | RejectionDecoder
-) -> Iterator[PartialGeneration | Generation]:
+def _stream(planned: Plan, decoder: RowDecoder) -> Iterator[PartialGeneration | Generation]:
     (row,) = planned.rows
     (compiled,) = planned.compiled
-    reader = PartialJson() if compiled.spec.is_json else None
-    shown = ""
+    shown = Shown(compiled) if compiled.spec.is_json else None
+    before = ""
     for _ in _running(decoder, planned):
         text = row.text.decode("utf-8", errors="ignore")
-        if row.is_finished or text == shown:
+        if row.is_finished or text == before:
             continue
-        if not text.startswith(shown):
-            # Checks took the output back.
-            reader, shown = (PartialJson() if reader else None), ""
-        if reader is not None:
-            reader.feed(text[len(shown) :])
-        shown = text
-        value = reader.value() if reader else None
-        pointers = reader.open_pointers() if reader else ()
-        yield PartialGeneration(value, text, list(row.token_ids), pointers)
+        before = text
+        if shown is None:
+            yield PartialGeneration(None, text, list(row.token_ids))
+            continue
+        settled, final = shown.read(bytes(row.text))
+        yield PartialGeneration(
+            settled.value(), text, list(row.token_ids), settled.open_pointers(), final=final
+        )
     yield _result(row, compiled, planned.options)
 
 
-def _running(decoder: LocalDecoder | RejectionDecoder, planned: Plan) -> Iterator[None]:
+def _running(decoder: RowDecoder, planned: Plan) -> Iterator[None]:
     try:
         yield from decoder.run(planned.rows)
     except DeadEndError as error:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from constrain.base_spec import Spec, shortened
-from constrain.errors import EmptyLanguageError, SpecError
+from constrain.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
 from constrain.grammars.limits import Limits, Watch
 
+_BYTE_ORDER_MARK = "\ufeff"
 _SYNTAXES = ("auto", "lark", "gbnf")
 _NAME = re.compile("_?[a-z][_a-z0-9]*|_?[A-Z][_A-Z0-9]*")
 
@@ -81,6 +82,7 @@ def grammar(
         raise SpecError(f"syntax={syntax!r}: expected one of {', '.join(map(repr, _SYNTAXES))}.")
     from constrain.grammars.gbnf.build import looks_like_gbnf
 
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     limits = limits or Limits()
     if syntax == "gbnf" or (syntax == "auto" and looks_like_gbnf(text)):
         for name, value in (
@@ -217,12 +219,15 @@ def _lark_spec(
             shown=shortened(repr(text.strip())),
             watch=watch,
         )
-    except EmptyLanguageError as error:
-        raise EmptyLanguageError(
-            "No text matches the start rule: each way through it needs a terminal that matches nothing, or has no end.",
-            source=text,
-            offset=0,
-        ) from error
+    except (EmptyLanguageError, UnsupportedFeatureError) as error:
+        subject = error.feature if isinstance(error, UnsupportedFeatureError) else error.subject
+        offset = read.places.get(arguments.start or "start", 0)
+        for name in (error.pointer, subject):
+            if name is not None and name in read.places:
+                offset = read.places[name]
+                error.pointer = None
+        error.place(text, offset)
+        raise
 
 
 def grammar_from_source(source: Mapping[str, Any], embedded: Mapping[str, Spec], limits: Limits) -> Spec:

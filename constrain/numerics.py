@@ -359,6 +359,64 @@ def candidates(
     return Candidates(ids, weights, log_feasible, total)
 
 
+def masked_row(
+    logits: Scores, allowed: IdArray, sampling: Sampling, *, row: int = 0, step: int = 0
+) -> tuple[IdArray, NDArray[np.float64]] | None:
+    """The law that `choose` draws from at a temperature above 0.
+
+    Returns
+    -------
+    token_ids : (n,) intp
+        In rising order.
+    probabilities : (n,) float64
+        Of sum 1. ``None`` instead of both where every allowed token has probability 0.
+
+    Raises
+    ------
+    BackendError
+        The logits hold NaN or positive infinity, or are all ``-inf``.
+    """
+    _check_logits(logits, row, step)
+    scores = sampling.scores(logits)
+    candidates, weights = _candidates(scores, allowed, sampling)
+    total = logsumexp(weights)
+    if total == -math.inf:
+        return None
+    return candidates, np.exp(weights.astype(np.float64) - total)
+
+
+def log_masked_row(
+    logits: Scores, allowed: IdArray, sampling: Sampling, *, row: int = 0, step: int = 0
+) -> tuple[IdArray, NDArray[np.float64]]:
+    """The tokens that `choose` chooses from, with their log probabilities before truncation and mask.
+
+    Returns
+    -------
+    token_ids : (n,) intp
+        In rising order.
+    log_probabilities : (n,) float64
+
+    Raises
+    ------
+    BackendError
+        The logits hold NaN or positive infinity, or are all ``-inf``.
+    """
+    _check_logits(logits, row, step)
+    scores = sampling.scores(logits)
+    candidates, weights = _candidates(scores, allowed, sampling)
+    return candidates, weights.astype(np.float64) - logsumexp(scores)
+
+
+def _candidates(scores: Scores, allowed: IdArray, sampling: Sampling) -> tuple[IdArray, Scores]:
+    """The allowed tokens that truncation keeps; where it keeps none, those it keeps of the allowed ones."""
+    if not sampling.truncates:
+        return allowed, scores[allowed]
+    candidates = np.intersect1d(sampling.truncate(scores), allowed, assume_unique=True)
+    if not len(candidates):
+        candidates = allowed[sampling.truncate(scores[allowed])]
+    return candidates, scores[candidates]
+
+
 def draw_place(masses: Scores, uniform: float) -> int:
     """The index at which the running sum of ``masses`` passes ``uniform`` times their sum.
 

@@ -2,8 +2,8 @@
 
 ``generate`` and the decoders know models only by these protocols, so a new engine needs one
 adapter in ``constrain.backends`` and nothing else. The cache of keys and values belongs to the
-backend: a session takes several tokens a row at once (forced text then costs one call) and may
-drop, reorder or duplicate its rows.
+backend: a session takes several tokens a row at once (forced text then costs one call), may drop,
+reorder or duplicate its rows, and gives tokens at a row's end back.
 """
 
 from __future__ import annotations
@@ -48,6 +48,15 @@ class DecodingSession(Protocol):
     def select(self, rows: Sequence[int]) -> None:
         """Keep the given rows in the given order; a row may be named more than once."""
 
+    def truncate(self, counts: Sequence[int]) -> None:
+        """Forget the last tokens of each row, as if they had never been appended.
+
+        Parameters
+        ----------
+        counts : sequence of ``n_rows`` int
+            How many tokens each row gives up; at least one of its tokens stays.
+        """
+
 
 @runtime_checkable
 class LogitsBackend(Protocol):
@@ -80,3 +89,11 @@ class LogitsBackend(Protocol):
         logits : (len(prompts), vocab_size) float32
             The model's row after the last token of each prompt.
         """
+
+
+@runtime_checkable
+class TextBackend(Protocol):
+    """A model that shows nothing but text."""
+
+    def complete(self, prompt: str | Sequence[Message]) -> str:
+        """The model's answer to a text or to chat messages."""

@@ -14,11 +14,15 @@ import numpy as np
 
 from constrain.compiled import CompiledSpec
 from constrain.compiled import compile as compile_spec
+from constrain.decoders.aligned import AlignedDecoder, AlignedOptions
+from constrain.decoders.beam import BeamDecoder, BeamOptions
 from constrain.decoders.local import LocalDecoder, LocalOptions
+from constrain.decoders.mcmc import McmcDecoder, McmcOptions
 from constrain.decoders.rejection import RejectionDecoder, RejectionOptions
 from constrain.decoders.row_checks import RowChecks
 from constrain.decoders.rows import Row
 from constrain.decoders.smc import SmcDecoder, SmcOptions
+from constrain.decoders.speculative import SpeculativeDecoder, SpeculativeOptions
 from constrain.errors import BackendError, LimitExceededError, OptionError, SpecError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling, allowed_token_ids
 from constrain.protocols import LogitsBackend, Message
@@ -32,14 +36,30 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Message]
 
-Decoder: TypeAlias = LocalDecoder | RejectionDecoder | SmcDecoder
-Options: TypeAlias = LocalOptions | RejectionOptions | SmcOptions
+RowDecoder: TypeAlias = LocalDecoder | RejectionDecoder | AlignedDecoder | McmcDecoder | SpeculativeDecoder
+"""Decoders whose ``run`` brings each row to its end."""
+Decoder: TypeAlias = RowDecoder | SmcDecoder | BeamDecoder
+Options: TypeAlias = (
+    LocalOptions
+    | RejectionOptions
+    | SmcOptions
+    | AlignedOptions
+    | McmcOptions
+    | BeamOptions
+    | SpeculativeOptions
+)
 
 METHODS: dict[str, tuple[Callable[..., Decoder], type[Options]]] = {
+    "aligned": (AlignedDecoder, AlignedOptions),
+    "beam": (BeamDecoder, BeamOptions),
     "local": (LocalDecoder, LocalOptions),
+    "mcmc": (McmcDecoder, McmcOptions),
     "rejection": (RejectionDecoder, RejectionOptions),
     "smc": (SmcDecoder, SmcOptions),
+    "speculative": (SpeculativeDecoder, SpeculativeOptions),
 }
+# Methods that make several outputs of one row.
+_MANY = (SmcOptions, BeamOptions)
 
 _MAX_COMPILED = 32
 _compiled: OrderedDict[tuple[Spec, Vocabulary], CompiledSpec] = OrderedDict()
@@ -85,6 +105,8 @@ class Plan:
     compiled: list[CompiledSpec]
     decoder: Decoder
     options: Options
+    n: int
+    """Outputs a prompt."""
     is_single: bool
     """One prompt and one output: the caller gets a result, not a list."""
 
@@ -143,46 +165,88 @@ def plan(request: Request) -> Plan:
         See ``constrain.generate``.
     """
     options = _options(request)
+    check_numbers(request)
+    if request.method == "smc" and request.n != 1:
+        raise OptionError(
+            f"n={request.n}: method='smc' returns one posterior for each prompt; ask for more particles "
+            "(particles=), and draw outputs with posterior.sample()."
+        )
+    if isinstance(options, BeamOptions) and request.n > options.width:
+        raise OptionError(f"n={request.n}: method='beam' with width={options.width} finds no more than that.")
+    copies = 1 if isinstance(options, _MANY) else request.n
+    sampling = sampling_of(request)
+    streams = RandomStreams(request.seed)
+    stop = _stop_strings(request.stop)
+    model = request.model
+    check_model(model)
+    prompts, has_many = prompts_of(request)
+    rows, specs = [], []
+    for place, (prompt, spec) in enumerate(
+        zip(prompts, outputs_of(request, len(prompts), has_many), strict=True)
+    ):
+        ids = prompt_ids(model, prompt, place)
+        for copy in range(copies):
+            rows.append(_row(request, place * copies + copy, ids, spec))
+            specs.append(spec)
+    decoder_type, _ = METHODS[request.method]
+    decoder = decoder_type(model, sampling, streams, stop=stop, options=options)
+    return Plan(rows, specs, decoder, options, request.n, is_single=not has_many and request.n == 1)
+
+
+def check_numbers(request: Request) -> None:
+    """Refuse numbers of tokens, outputs, or a prefix that make no sense.
+
+    Raises
+    ------
+    OptionError
+        One is out of its range.
+    """
     for name in ("max_tokens", "n"):
         number = getattr(request, name)
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise OptionError(f"{name}={number!r}: expected an integer of at least 1.")
     if not isinstance(request.prefix, str):
         raise OptionError(f"prefix={request.prefix!r}: expected text.")
-    if request.method == "smc" and request.n != 1:
-        raise OptionError(
-            f"n={request.n}: method='smc' returns one posterior for each prompt; ask for more particles "
-            "(particles=), and draw outputs with posterior.sample()."
-        )
-    sampling = _sampling(request)
-    streams = RandomStreams(request.seed)
-    stop = _stop_strings(request.stop)
-    model = request.model
+
+
+def check_model(model: object) -> None:
+    """Refuse what is no model.
+
+    Raises
+    ------
+    BackendError
+        It has no logits.
+    """
     if not isinstance(model, LogitsBackend):
         raise BackendError(
             f"{type(model).__name__} is not a model of constrain. Wrap a model of transformers with "
             "constrain.from_transformers(model, tokenizer), or use constrain.load_model()."
         )
-    is_batch = _is_batch(request.prompt)
-    prompts: Sequence[Any] = request.prompt if is_batch else [request.prompt]
-    rows, specs = [], []
-    for place, (prompt, spec) in enumerate(
-        zip(prompts, _outputs(request, len(prompts), is_batch), strict=True)
-    ):
-        ids = _prompt_ids(model, prompt, place)
-        for copy in range(request.n):
-            rows.append(_row(request, place * request.n + copy, ids, spec))
-            specs.append(spec)
-    decoder_type, _ = METHODS[request.method]
-    decoder = decoder_type(model, sampling, streams, stop=stop, options=options)
-    return Plan(rows, specs, decoder, options, is_single=not is_batch and request.n == 1)
+
+
+def prompts_of(request: Request) -> tuple[Sequence[Any], bool]:
+    """The prompts, and whether they are a batch."""
+    has_many = is_batch(request.prompt)
+    return (request.prompt if has_many else [request.prompt]), has_many
 
 
 def _options(request: Request) -> Options:
     if request.method not in METHODS:
-        known = ", ".join(map(repr, sorted(METHODS)))
+        known = ", ".join(map(repr, sorted([*METHODS, "draft", "sketch"])))
         raise OptionError(f"method={request.method!r} is unknown; known: {known}.")
     _, kind = METHODS[request.method]
+    options: Options = method_options(request, kind)
+    return options
+
+
+def method_options(request: Request, kind: type[Any]) -> Any:
+    """The options of a method, a dataclass, from the arguments that belong to it.
+
+    Raises
+    ------
+    OptionError
+        One is unknown, or out of its range.
+    """
     names = [option.name for option in dataclasses.fields(kind)]
     for name in request.method_options:
         if name not in names:
@@ -193,7 +257,8 @@ def _options(request: Request) -> Options:
     return kind(**request.method_options)
 
 
-def _sampling(request: Request) -> Sampling:
+def sampling_of(request: Request) -> Sampling:
+    """How tokens are drawn."""
     try:
         bias = {operator.index(token): float(value) for token, value in (request.logit_bias or {}).items()}
     except (TypeError, ValueError, AttributeError) as error:
@@ -210,7 +275,7 @@ def _stop_strings(stop: str | Sequence[str] | None) -> list[bytes]:
     return [string.encode() for string in strings]
 
 
-def _is_batch(prompt: Any) -> bool:
+def is_batch(prompt: Any) -> bool:
     """Whether ``prompt`` is a sequence of prompts, rather than text or the messages of one chat."""
     if isinstance(prompt, str):
         return False
@@ -224,7 +289,8 @@ def _is_batch(prompt: Any) -> bool:
     return not prompt or not isinstance(prompt[0], Mapping)
 
 
-def _prompt_ids(model: LogitsBackend, prompt: Any, place: int) -> list[int]:
+def prompt_ids(model: LogitsBackend, prompt: Any, place: int) -> list[int]:
+    """Token ids of a prompt; ``place`` names it in errors."""
     if isinstance(prompt, str):
         return model.encode(prompt)
     if not prompt or not all(isinstance(message, Mapping) and "role" in message for message in prompt):
@@ -232,7 +298,8 @@ def _prompt_ids(model: LogitsBackend, prompt: Any, place: int) -> list[int]:
     return model.encode_chat(prompt)
 
 
-def _outputs(request: Request, count: int, is_batch: bool) -> list[CompiledSpec]:
+def outputs_of(request: Request, count: int, is_batch: bool) -> list[CompiledSpec]:
+    """The compiled spec of each of ``count`` prompts."""
     output, vocabulary = request.output, request.model.vocabulary
     if not isinstance(output, list):
         return [compile_output(output, vocabulary)] * count

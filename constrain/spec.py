@@ -212,6 +212,8 @@ def json_schema(
     draft: str | None = None,
     max_whitespace: int = 64,
     registry: Any = None,
+    openapi: bool = False,
+    content: bool = False,
     limits: Limits | None = None,
 ) -> Spec:
     """Return the spec of the JSON texts that a JSON Schema describes.
@@ -238,6 +240,10 @@ def json_schema(
         Bytes.
     registry : referencing.Registry or mapping of str to schemas
         Documents that ``$ref`` may name, by their URIs. Nothing is ever fetched.
+    openapi : bool
+        Take ``nullable`` and ``discriminator`` as OpenAPI 3.0 does.
+    content : bool
+        Assert ``contentEncoding``, and ``contentMediaType: application/json``; else they are annotations.
     limits : Limits
         Upper limits on reading the schema.
 
@@ -268,9 +274,32 @@ def json_schema(
         )
     if isinstance(schema, Mapping):
         schema = dict(schema)
+    if openapi or content:
+        schema = _translated(schema, given, openapi, content, limits)
     if isinstance(schema, dict | bool | str):
         return _schema_spec("json_schema", schema, given, _read_json, None, limits)
     return _type_spec("json_schema", schema, given, limits)
+
+
+def _translated(
+    schema: Any, given: dict[str, Any], openapi: bool, content: bool, limits: Limits | None
+) -> Any:
+    """Return the schema, and put the registry into ``given``, without extensions."""
+    from constrain.grammars.json_schema.translate import translated
+
+    watch = Watch(limits or Limits())
+    if isinstance(schema, str):
+        from constrain.grammars.json_schema.build import load_schema
+
+        schema = load_schema(schema, watch)
+    if not isinstance(schema, dict | bool):
+        return schema
+    if "registry" in given:
+        given["registry"] = {
+            uri: translated(document, watch, openapi=openapi, content=content)
+            for uri, document in given["registry"].items()
+        }
+    return translated(schema, watch, openapi=openapi, content=content)
 
 
 def python_type(tp: Any, *, limits: Limits | None = None) -> Spec:
@@ -302,7 +331,13 @@ def _type_spec(kind: str, tp: Any, given: Mapping[str, Any], limits: Limits | No
     from constrain.grammars.types import type_schema
 
     found = type_schema(tp)
-    return _schema_spec(kind, found.schema, given, found.parse, tp, limits)
+    spec = _schema_spec(kind, found.schema, given, found.parse, tp, limits)
+    if found.is_exact:
+        return spec
+    from constrain.type_check import TypeCheck
+
+    name = tp.__name__ if isinstance(tp, type) else repr(tp)
+    return spec.with_checks(TypeCheck(name, _type_key(tp), found.parse))
 
 
 def _schema_spec(

@@ -102,12 +102,12 @@ def tool_calls(
     ----------
     tools : iterable
         OpenAI's dicts (``{"type": "function", "function": {"name", "parameters"}}``, or the inner part alone),
-        Python functions, pydantic models.
+        Anthropic's and MCP's (``input_schema``, ``inputSchema``), Python functions, pydantic models.
     template : str or ToolTemplate
         How the model writes calls: ``"hermes"``, ``"qwen"``, ``"llama_function"``, ``"llama_json"``,
         ``"mistral"``, ``"mistral_args"``, ``"deepseek"``, ``"harmony"``.
     tool_choice : str or dict
-        ``"auto"``, ``"none"``, ``"required"``, the name of a tool, or OpenAI's dict that names one.
+        ``"auto"``, ``"none"``, ``"required"``, the name of a tool, or a dict of OpenAI or Anthropic.
     parallel : bool
         May several calls be made?
     text : bool or None

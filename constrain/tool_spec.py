@@ -129,11 +129,13 @@ class ToolSpec(Spec):
             watch=watch,
         )
 
-    def source(self) -> dict[str, Any]:
-        """Return what the spec was made from, as JSON data.
+    def source(self) -> dict[str, Any] | None:
+        """Return what the spec was made from, as JSON data; ``None`` for one with Python functions (`where`).
 
         ``{"tools", "template", "frame", "options"}``. Tools made of functions and types are there as their schemas.
         """
+        if self.checks:
+            return None
         frame = asdict(self.frame)
         del frame["template"]
         return {
@@ -186,8 +188,16 @@ class ToolSpec(Spec):
         read = arguments_grammar(self.tools[name], self.options, Watch(self.limits))
         return self.frame.template.call(name, Embedded(read.grammar))
 
+    def _refuse_checks(self) -> None:
+        if self.checks:
+            raise SpecError(
+                "The functions given to where() know this set of tools.",
+                hint="Change the tools first, then call where().",
+            )
+
     def with_tools(self, *tools: Any) -> ToolSpec:
         """Return the spec with more tools; one that has the name of another takes its place."""
+        self._refuse_checks()
         both = self.tools.copy()
         for i, given in enumerate(tools):
             tool = read_tool(given, i)
@@ -202,6 +212,7 @@ class ToolSpec(Spec):
         SpecError
             There is no such tool, or none would be left that must be called.
         """
+        self._refuse_checks()
         both = self.tools.copy()
         for name in names:
             if name not in both:

@@ -70,6 +70,26 @@ class ToolTemplate:
     next_section: Marks = ()
     is_json_name: bool = True
 
+    def __post_init__(self) -> None:
+        """Check what users give."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "reasoning":
+                if not (isinstance(value, tuple) and len(value) == 2 and all(map(_are_marks, value))):
+                    raise SpecError(f"ToolTemplate: reasoning={value!r:.80}: expected two tuples of marks.")
+                continue
+            is_marks = isinstance(field.default, tuple) or field.name in ("begin", "after_name")
+            if is_marks and not _are_marks(value):
+                raise SpecError(
+                    f"ToolTemplate: {field.name}={value!r:.80}: expected a tuple of texts and special tokens."
+                )
+        if not self.begin or not self.after_name:
+            raise SpecError("ToolTemplate: begin and after_name cannot be empty.")
+        if self.text not in _TEXTS:
+            raise SpecError(
+                f"ToolTemplate: text={self.text!r:.40}: expected one of {', '.join(map(repr, _TEXTS))}."
+            )
+
     @property
     def announcement(self) -> Marks:
         """With what calls announce themselves in an answer."""
@@ -171,6 +191,13 @@ class ToolTemplate:
         if not required:
             last.append(Row((Constant(self.text_begin), FreeText())))
         return Row((*parts, Choice(tuple(last))))
+
+
+_TEXTS = ("around", "instead", "section")
+
+
+def _are_marks(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(mark, str | SpecialToken) for mark in value)
 
 
 def _as_json(value: Any) -> Any:

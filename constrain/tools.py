@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import re
@@ -15,6 +16,26 @@ from constrain.pickling import Held
 
 _NAME = re.compile(r"[^\s\"'<>{}\[\]\\\x00-\x1f\x7f\ud800-\udfff]{1,256}")
 _PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
+# What tools say beside their names and parameters, in the shapes of OpenAI (chat and responses), Anthropic, MCP and
+# chat templates: told to models, or to the program that calls, and nothing that an answer could break.
+_NOTES = frozenset(
+    (
+        *(
+            "type",
+            "description",
+            "strict",
+            "title",
+            "annotations",
+            "examples",
+            "input_examples",
+            "icons",
+            "_meta",
+        ),
+        *("return", "returns", "response", "outputSchema", "output_schema", "execution"),
+        *("cache_control", "defer_loading", "allowed_callers", "eager_input_streaming"),
+    )
+)
+_AROUND = frozenset(("type", "function", "strict", "cache_control"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +112,54 @@ def read_tool(given: Any, index: int = 0) -> Tool:
 
 
 def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
-    if given.get("type", "function") != "function":
-        raise SpecError(f"type={given['type']!r}: only functions can be called.", pointer=f"{place}/type")
-    inner = given.get("function", given)
+    is_wrapped = "function" in given
+    kind = given.get("type", "function")
+    # Anthropic calls tools with an input schema "custom", OpenAI those that take free text.
+    if kind != "function" and not (kind == "custom" and "input_schema" in given):
+        raise SpecError(f"type={kind!r:.40}: only functions can be called.", pointer=f"{place}/type")
+    inner = given["function"] if is_wrapped else given
+    if is_wrapped:
+        _only(given, _AROUND, place)
+        place = f"{place}/function"
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise SpecError("The tool has no name.", pointer=place)
-    schema: Any = next((inner[key] for key in _PARAMETER_KEYS if inner.get(key) is not None), {})
+    name = inner["name"]
+    _only(inner, _NOTES | {"name", *_PARAMETER_KEYS}, place)
+    found_keys = [key for key in _PARAMETER_KEYS if inner.get(key) is not None]
+    if len(found_keys) > 1:
+        raise SpecError(
+            f"{name!r} has both {found_keys[0]!r} and {found_keys[1]!r}.", pointer=f"{place}/{found_keys[1]}"
+        )
+    strict = inner.get("strict")
+    if strict is not None and not isinstance(strict, bool):
+        raise SpecError(f"strict={strict!r:.40}: expected true or false.", pointer=f"{place}/strict")
+    schema: Any = inner[found_keys[0]] if found_keys else {}
     if isinstance(schema, type):
         from constrain.grammars.types import type_schema
 
         found = type_schema(schema)
-        origin = {"name": inner["name"], "parameters": schema}
-        return _tool(inner["name"], found.schema, found.parse, place, origin)
+        origin = {"name": name, "parameters": schema}
+        return _tool(name, found.schema, found.parse, place, origin)
     if not isinstance(schema, Mapping):
         raise SpecError(
-            f"{inner['name']!r} has parameters that are no schema: {schema!r:.40}.", pointer=place
+            f"{name!r} has parameters that are no schema: {schema!r:.40}.",
+            pointer=f"{place}/{found_keys[0]}",
         )
-    return _tool(inner["name"], dict(schema), json.loads, place)
+    return _tool(name, dict(schema), json.loads, place)
+
+
+def _only(given: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    """Refuse keys that nobody reads: what they ask for would be dropped silently."""
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), sorted(known), 1)
+            raise SpecError(
+                f"{key!r:.60} is no key of a tool.",
+                pointer=f"{place}/{key}",
+                hint=f"Did you mean {near[0]!r}?"
+                if near
+                else "A tool has 'name', 'description', 'parameters' (or 'input_schema') and 'strict'.",
+            )
 
 
 def _from_function(given: Callable[..., Any], place: str) -> Tool:
@@ -170,23 +222,64 @@ def chosen(tools: tuple[Tool, ...], tool_choice: Any) -> tuple[tuple[Tool, ...],
 
     Parameters
     ----------
-    tool_choice : "auto", "none", "required", the name of a tool, or ``{"type": "function", "function":
-        {"name": ...}}``
+    tool_choice : str or dict
+        ``"auto"``, ``"none"``, ``"required"`` (or ``"any"``), the name of a tool; the dicts of OpenAI: ``{"type":
+        "function", "function": {"name": ...}}``, ``{"type": "function", "name": ...}``, ``{"type": "allowed_tools",
+        "mode": ..., "tools": [...]}``; or of Anthropic: ``{"type": "auto" | "any" | "none"}``, ``{"type":
+        "tool", "name": ...}``.
     """
-    name = tool_choice
     if isinstance(tool_choice, Mapping):
-        inner = tool_choice.get("function", tool_choice)
-        name = inner.get("name") if isinstance(inner, Mapping) else None
-    elif tool_choice in ("auto", "none", "required"):
-        if tool_choice == "none":
-            return (), False
-        if tool_choice == "required" and not tools:
-            raise SpecError("tool_choice='required' needs a tool.")
-        return tools, tool_choice == "required"
-    found = tuple(tool for tool in tools if tool.name == name)
-    if not found:
+        return _chosen_by_mapping(tools, tool_choice)
+    if isinstance(tool_choice, str) and tool_choice in _MODES:
+        return _by_mode(tools, tool_choice)
+    return _named(tools, (tool_choice,), tool_choice), True
+
+
+_MODES = ("auto", "none", "required", "any")
+_CHOICE_HINT = (
+    "It is 'auto', 'none', 'required', the name of a tool, or a dict as OpenAI and Anthropic take it."
+)
+
+
+def _by_mode(tools: tuple[Tool, ...], mode: str) -> tuple[tuple[Tool, ...], bool]:
+    if mode == "none":
+        return (), False
+    if mode != "auto" and not tools:
+        raise SpecError(f"tool_choice={mode!r} needs a tool.")
+    return tools, mode != "auto"
+
+
+def _chosen_by_mapping(tools: tuple[Tool, ...], given: Mapping[str, Any]) -> tuple[tuple[Tool, ...], bool]:
+    kind = given.get("type", "function")
+    if given.get("disable_parallel_tool_use"):
         raise SpecError(
-            f"tool_choice={tool_choice!r:.60} names no tool.",
-            hint="It is 'auto', 'none', 'required' or the name of a tool.",
+            "tool_choice: disable_parallel_tool_use is not read here.", hint="Pass parallel=False."
         )
-    return found, True
+    if kind in ("auto", "any", "none"):
+        return _by_mode(tools, kind)
+    inner = given.get("allowed_tools" if kind == "allowed_tools" else "function", given)
+    if not isinstance(inner, Mapping):
+        raise SpecError(f"tool_choice={given!r:.60} names no tool.", hint=_CHOICE_HINT)
+    if kind == "allowed_tools":
+        mode, allowed = inner.get("mode", "auto"), inner.get("tools")
+        if mode not in ("auto", "required") or not isinstance(allowed, list):
+            raise SpecError(
+                f"tool_choice={given!r:.80}: expected a mode, 'auto' or 'required', and a list of tools."
+            )
+        names = [one.get("function", one).get("name") if isinstance(one, Mapping) else one for one in allowed]
+        return _by_mode(_named(tools, tuple(names), given), mode)
+    if kind not in ("function", "tool"):
+        raise SpecError(f"tool_choice has the type {kind!r:.40}.", hint=_CHOICE_HINT)
+    return _named(tools, (inner.get("name"),), given), True
+
+
+def _named(tools: tuple[Tool, ...], names: tuple[Any, ...], given: Any) -> tuple[Tool, ...]:
+    """Return the tools of some names."""
+    for name in names:
+        if not any(tool.name == name for tool in tools):
+            known = ", ".join(repr(tool.name) for tool in tools[:5]) + (", ..." if len(tools) > 5 else "")
+            raise SpecError(
+                f"tool_choice={given!r:.80} names no tool: {name!r:.60} is not there.",
+                hint=_CHOICE_HINT + (f" Tools: {known}." if tools else ""),
+            )
+    return tuple(tool for tool in tools if tool.name in names)

@@ -98,7 +98,26 @@ class UnsupportedFeatureError(SpecError):
 
 
 class EmptyLanguageError(SpecError):
-    """No text at all satisfies the spec."""
+    """No text at all satisfies the spec.
+
+    Parameters
+    ----------
+    subject : str or None
+        The terminal or rule to blame.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        offset: int | None = None,
+        pointer: str | None = None,
+        hint: str | None = None,
+        subject: str | None = None,
+    ) -> None:
+        super().__init__(message, source=source, offset=offset, pointer=pointer, hint=hint)
+        self.subject = subject
 
 
 class LimitExceededError(ConstrainError, RuntimeError):

@@ -29,13 +29,8 @@ from constrain.grammars.ir import (
 )
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.boolean import conjunction, flatten_conjunction
-from constrain.tokenizer_index.fragment import (
-    Draft,
-    Fragment,
-    Hub,
-    finish,
-    literal_fragment,
-)
+from constrain.tokenizer_index.draft import Draft, Hub, finish
+from constrain.tokenizer_index.fragment import Fragment, literal_fragment
 from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
 from constrain.tokenizer_index.recent import Recent
 from constrain.tokenizer_index.special_tokens import spelling
@@ -130,21 +125,20 @@ class _Reader:
 
     def _characters(self, pattern: CharacterClass, source: int, target: int, hub: int) -> None:
         draft = self.draft
-        heads, inner = encode_ranges(pattern.ranges)
-        if not inner:
-            draft.edges[source] += [(low, high, target) for low, high, _ in heads]
+        characters = encode_ranges(pattern.ranges)
+        if not characters.inner:
+            draft.edges[source] += [(low, high, target) for low, high, _ in characters.heads]
             return
         # Classes that lead to the same state share what follows the lead byte.
-        known = self._tails.get((id(inner), target))
+        key = id(characters), target
+        known = self._tails.get(key)
         if known is None:
-            # ``inner`` is kept beside its first state, so that its id stays its own.
-            known = self._tails[id(inner), target] = (len(draft.edges) - 1, inner)
-            base = known[0]
-            for edges in inner:
-                draft.edges.append([(low, high, base + to if to else target) for low, high, to in edges])
-            draft.hub_of += [hub] * len(inner)
+            # The class is kept beside its first state, so that its id stays its own.
+            known = self._tails[key] = (draft.tail(characters, target, hub) - 1, characters)
         base = known[0]
-        draft.edges[source] += [(low, high, base + to if to else target) for low, high, to in heads]
+        draft.edges[source] += [
+            (low, high, base + to if to else target) for low, high, to in characters.heads
+        ]
 
     def _concatenate(self, task: _Task, parts: tuple[Pattern, ...]) -> None:
         draft = self.draft

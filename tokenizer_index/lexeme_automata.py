@@ -129,34 +129,36 @@ class Loose:
 
 def byte_cells(parts: Iterable[Sequence[tuple[int, _T]]]) -> dict[frozenset[_T], int]:
     """Return disjoint cells of bytes, each with the values reached by its bytes, given (bytes, value reached)."""
-    cells: dict[frozenset[_T], int] = {}
-    taken = 0
+    by_span: dict[int, list[_T]] = {}
     for part in parts:
         for span, value in part:
-            if taken & span:
-                cells = _refined(cells, span, value)
-            else:  # as nearly all are
-                alone = frozenset((value,))
-                cells[alone] = cells.get(alone, 0) | span
-            taken |= span
+            by_span.setdefault(span, []).append(value)
+    cells: dict[frozenset[_T], int] = {}
+    taken = 0
+    for span, values in by_span.items():
+        reached = frozenset(values)
+        if taken & span:
+            cells = _refined(cells, span, reached)
+        else:  # as nearly all are
+            cells[reached] = cells.get(reached, 0) | span
+        taken |= span
     return cells
 
 
-def _refined(cells: dict[frozenset[_T], int], span: int, value: _T) -> dict[frozenset[_T], int]:
-    """Return disjoint cells of bytes, each with the values reached by its bytes, after ``span`` reaches ``value``."""
+def _refined(cells: dict[frozenset[_T], int], span: int, values: frozenset[_T]) -> dict[frozenset[_T], int]:
+    """Return disjoint cells of bytes, each with the values reached by its bytes, after ``span`` reaches ``values``."""
     split: dict[frozenset[_T], int] = {}
     for reached, cell in cells.items():
         both = cell & span
         if both:
             span ^= both
-            after = reached | {value}
+            after = reached | values
             split[after] = split.get(after, 0) | both
             cell ^= both
         if cell:
             split[reached] = split.get(reached, 0) | cell
     if span:
-        after = frozenset((value,))
-        split[after] = split.get(after, 0) | span
+        split[values] = split.get(values, 0) | span
     return split
 
 

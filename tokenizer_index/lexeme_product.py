@@ -23,6 +23,8 @@ MOST_STATES = 4_000
 
 # Steps of the kernel between two looks at the clock, some 10 ms, and how many of them count as one of a watch.
 _WORK, _WORK_PER_STEP = 4_000_000, 500
+# Items that tables which grow begin with.
+_ROOM = 1024
 
 
 class TooManyStatesError(Exception):
@@ -100,12 +102,12 @@ class Product:
             (k.W_PRIORITY, np.array(priority, np.int32)),
             (k.W_GREEDY, np.array(greedy, np.int32)),
             (k.W_OFF, np.zeros(MOST_STATES + 3, np.int64)),
-            (k.W_POOL, np.empty(max(1024, n_literals), np.int32)),
+            (k.W_POOL, np.empty(max(_ROOM, n_literals), np.int32)),
             (k.W_HASH, np.empty(1 << (2 * MOST_STATES).bit_length(), np.int32)),
             (k.W_MASK, np.empty((MOST_STATES + 2, 4), np.int64)),
             (k.W_FLAGS, np.empty(MOST_STATES + 2, np.int32)),
             (k.W_TO_OFF, np.zeros(MOST_STATES + 3, np.int64)),
-            (k.W_TO, np.empty(1024, np.int32)),
+            (k.W_TO, np.empty(_ROOM, np.int32)),
             (k.W_STAMP_POSITION, np.zeros(n_positions, np.int64)),
             (k.W_STAMP_LITERAL, np.zeros(n_literals, np.int64)),
             (k.W_STAMP_TERMINAL, np.zeros(len(lexemes), np.int64)),
@@ -156,7 +158,7 @@ class Product:
                 grown = np.empty(2 * int(header[k.W_NEED]), np.int32)
                 grown[: arrays[table].size] = arrays[table]
                 self._set(table, grown)
-            self._watch.step("lexemes", _WORK // _WORK_PER_STEP)
+            self._watch.step("lexemes", max(256, _WORK // _WORK_PER_STEP))
         n = int(header[k.W_N])
         self._watch.step("lexemes", 4 * n)
         offsets = arrays[k.W_TO_OFF][1 : n + 1]

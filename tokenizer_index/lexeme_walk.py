@@ -203,12 +203,10 @@ class LexemeWalk:
     def may_end_beside(self, t: int, u: int) -> bool:
         """May a lexeme of ``t`` end where one of ``u`` began with it and ends or goes on?"""
         try:
-            return any(
-                t in self._ending(state) and any(x == u for x, _ in state)
-                for state, _ in self._states(t, (t, u))
-            )
+            flags = self._product.states(t, (t, u), u).flags
         except TooManyStatesError:
             return True
+        return any(flag & ENDS and flag & HAS_COMPANION for flag in flags)
 
     def _walk_carries(self, t: int, u: int) -> bool:
         if not self._is_plain(u) or u not in self.beside[t]:

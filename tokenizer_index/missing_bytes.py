@@ -137,6 +137,12 @@ def needs_check(arena: Arena, vocabulary: Vocabulary, costs_of: Callable[[Arena]
             raise EmptyLanguageError(
                 f"No text that matches can be written: the vocabulary has no token for {_listed(lacking)} alone."
             )
+        if network.unsound is not None:
+            t, u = network.unsound
+            raise EmptyLanguageError(
+                f"No text matches: {network.terminal_names[t]!r} is read as far as it goes, so that what must follow "
+                f"({network.terminal_names[u]!r}) is never read."
+            )
         raise EmptyLanguageError("No text matches: no sequence of lexemes ends where the rules need it.")
     return True
 

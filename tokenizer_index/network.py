@@ -47,7 +47,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import Grammar, Terminal
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import INC, KEEP, N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment
@@ -207,7 +207,7 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     EmptyLanguageError
         No text is in the language (as far as plain terminals tell; conjunctions are judged later).
     UnsupportedFeatureError
-        Lexemes may fuse or hide one another so that it isn't known which texts can be finished.
+        Lexemes may fuse or hide one another so that texts of rules that nest can't be finished.
     SpecError
         The grammar refers to a rule or terminal that it doesn't have.
     LimitExceededError
@@ -326,6 +326,8 @@ def _assemble(
         if found.dead_end is not None and may_nest(rules):
             first_of, following = (terminals[t] for t in found.dead_end)
             raise fused(first_of.name, following.name, first_of.pointer)
+        if found.dead_end is not None and found.is_empty:
+            raise never_read(*(terminals[t] for t in found.dead_end))
     for b in found.is_open:
         is_ignored[b] = IGNORED_OPEN
     blocked_row = [-1] * n_terminals
@@ -420,6 +422,17 @@ def fused(name: str, following: str, pointer: str | None) -> UnsupportedFeatureE
         pointer=pointer,
         reason=f"is read as far as it goes, so that what must follow ({following!r}) may not be possible",
         hint="Let ignored text or another terminal stand between them, or let the terminal end anywhere.",
+    )
+
+
+def never_read(first: Terminal, following: Terminal) -> EmptyLanguageError:
+    """Return the error of a grammar whose every text would need ``following`` where it is never read."""
+    return EmptyLanguageError(
+        f"No text matches: {first.name!r} is read as far as it goes, so that what must follow "
+        f"({following.name!r}) is never read.",
+        pointer=first.pointer,
+        hint="Let ignored text or another terminal stand between them, or let the terminal end anywhere.",
+        subject=first.name,
     )
 
 

@@ -58,6 +58,8 @@ class Realisable:
         grammar is sound.
     dead_end : tuple of (int, int) or None
         The same where there certainly is no way.
+    is_empty : bool
+        There certainly is no way from the beginning of the text.
     blocked : dict of int to int
         For some ignored terminals the bits of the terminals that can never follow them. The ignored terminal is
         read only where another one is expected, or where the text may end after it.
@@ -70,6 +72,7 @@ class Realisable:
     dead_end: tuple[int, int] | None
     blocked: dict[int, int]
     is_open: frozenset[int]
+    is_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +132,10 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
-        self._follow, begins = following_terminals(rules, len(walk.first), lines.marks, watch)
+        self._follow, firsts = following_terminals(rules, len(walk.first), lines.marks, watch)
         ignored_bits = self._ignored_bits()
         expected = {
-            *(begin | ignored_bits for begin in begins),
+            *(first | ignored_bits for first in firsts),
             *(self._expected_after(t) for t in self._symbols),
         }
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
@@ -288,24 +291,23 @@ class _Analysis:
         if not (hidden or after_ignored or any(map(any, refused.values()))):
             return Realisable(None, None, blocked, frozenset(is_open))
 
-        def problem(
+        def places(
             refused: dict[int, tuple[int, int]],
             ignored: dict[int, tuple[int, int]],
             hidden: int,
             carries: Carries,
-        ) -> tuple[int, int] | None:
+        ) -> _Places:
             rules, lines = self._rules, self._lines
-            return _Places(
-                rules, refused, ignored, hidden, self._ignored, lines, carries, self._watch
-            ).problem()
+            return _Places(rules, refused, ignored, hidden, self._ignored, lines, carries, self._watch)
 
-        found = problem(refused, after_ignored, hidden, self._walk.carries)
-        dead_end = None
+        found = places(refused, after_ignored, hidden, self._walk.carries).problem()
+        dead_end, is_empty = None, False
         if found is not None:
             never = {t: self._never(t, row) for t, row in refused.items()}
             never_ignored = {b: self._never(b, row) for b, row in after_ignored.items()}
-            dead_end = problem(never, never_ignored, 0, self._walk.may_carry)
-        return Realisable(found, dead_end, blocked, frozenset(is_open))
+            possible = places(never, never_ignored, 0, self._walk.may_carry)
+            dead_end, is_empty = possible.problem(), possible.are_out_of_reach(any)
+        return Realisable(found, dead_end, blocked, frozenset(is_open), is_empty)
 
     def _never(self, t: int, refused: tuple[int, int]) -> tuple[int, int]:
         """Return which of the terminals refused behind ``t``, outside and inside brackets, never follow it."""
@@ -387,14 +389,24 @@ class _Places:
                 found |= ends[last * n + rules.rule_target[e]]
         return found
 
-    def problem(self) -> tuple[int, int] | None:
-        """Return a terminal behind which no way to the end is known, and one that may not follow it."""
-        rules, ends = self._rules, self._ends
+    def _last_kinds(self) -> int:
+        """Return the kinds of terminals that may be the last."""
         every = (1 << len(self._refused)) - 1
         if not self._ignored.trailing:
             for k in self._ignored_kind.values():
                 every &= ~(1 << k)
-        if not rules.start_nullable and not all(ends[start] & every for start in range(rules.n_starts)):
+        return every
+
+    def are_out_of_reach(self, enough: Callable[[Iterator[bool]], bool]) -> bool:
+        """Is no end known from the beginning of the text, be it from ``any`` or ``all`` of its alternatives?"""
+        every = self._last_kinds()
+        ends = (self._ends[start] & every != 0 for start in range(self._rules.n_starts))
+        return not (self._rules.start_nullable or enough(ends))
+
+    def problem(self) -> tuple[int, int] | None:
+        """Return a terminal behind which no way to the end is known, and one that may not follow it."""
+        rules, every = self._rules, self._last_kinds()
+        if self.are_out_of_reach(all):
             return self._first_problem()
         dots: list[list[int]] = [[] for _ in rules.rule_start]
         for d, rule in enumerate(rules.rule_of):

@@ -325,6 +325,7 @@ class _Flattener:
                 return EmptyLanguageError(
                     f"No text satisfies the spec: nothing matches {terminal.name!r}.",
                     pointer=terminal.pointer,
+                    subject=terminal.name,
                 )
             called = [-1 - symbol for symbol in sorted(blamed, reverse=True) if -1 - symbol not in seen]
             if not called:
@@ -332,9 +333,10 @@ class _Flattener:
                 place = graphs.grammar.pointers.get(name)
                 if blamed or any(caller == rule for caller, _ in graphs.own_calls):
                     message = f"No text satisfies the spec: rule {name!r} always calls itself again."
-                    return EmptyLanguageError(message, pointer=place, hint="Add a way for it to end.")
+                    hint = "Add a way for it to end."
+                    return EmptyLanguageError(message, pointer=place, hint=hint, subject=name)
                 message = f"No text satisfies the spec: rule {name!r} has no alternative."
-                return EmptyLanguageError(message, pointer=place)
+                return EmptyLanguageError(message, pointer=place, subject=name)
             rule = called[0]
             seen.add(rule)
 

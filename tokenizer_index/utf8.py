@@ -8,8 +8,11 @@ Source: RFC 3629 (UTF-8), section 3.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from constrain.grammars.ir import Ranges
 
@@ -19,7 +22,7 @@ Edges: TypeAlias = tuple[tuple[int, int, int], ...]
 _FORMS = ((0xC0, 1, 0x80, 0x7FF), (0xE0, 2, 0x800, 0xFFFF), (0xF0, 3, 0x10000, 0x10FFFF))
 
 
-class Utf8(NamedTuple):
+class Utf8:
     """Edges ``(low, high, to)``; ``to`` is 0 for the end of the character, else an inner state from 1.
 
     Parameters
@@ -30,8 +33,35 @@ class Utf8(NamedTuple):
         Edges of inner states 1, 2, ...; each leads to 0 or to a smaller inner state.
     """
 
-    heads: Edges
-    inner: tuple[Edges, ...]
+    def __init__(self, heads: Edges, inner: tuple[Edges, ...]) -> None:
+        self.heads = heads
+        self.inner = inner
+
+    @cached_property
+    def edges(self) -> NDArray[np.int32]:
+        """(n, 3) all edges of ``inner``, in order."""
+        return np.array([edge for edges in self.inner for edge in edges], np.int32).reshape(-1, 3)
+
+    @cached_property
+    def n_edges(self) -> NDArray[np.int32]:
+        """(n,) edges of each inner state."""
+        return np.array([len(edges) for edges in self.inner], np.int32)
+
+    @cached_property
+    def inner_bytes(self) -> int:
+        """The bytes on edges of ``inner``, as bits."""
+        found = 0
+        for low, high in {(low, high) for edges in self.inner for low, high, _ in edges}:
+            found |= (2 << high) - (1 << low)
+        return found
+
+    @cached_property
+    def n_left(self) -> list[int]:
+        """Bytes to the end of the character, for each inner state."""
+        left = [0]
+        for edges in self.inner:
+            left.append(left[edges[0][2]] + 1)
+        return left[1:]
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import json
 import os
 import re
 import sys
@@ -23,9 +24,36 @@ if TYPE_CHECKING:
     from constrain.spec import Spec
 
 _SPECS = "Spec"
-_GIVEN = ("regex", "grammar", "json_schema", "choice", "type_name")
+_GIVEN = {
+    "regex": "--regex",
+    "grammar": "--grammar",
+    "library": "--library",
+    "json_schema": "--json-schema",
+    "choice": "--choice",
+    "type_name": "--type",
+    "structural_tag": "--structural-tag",
+    "tools": "--tools",
+}
+# Which options go with which constructor.
+_OWN = {
+    "regex": ("flags",),
+    "grammar": ("start", "syntax", "lexing", "max_ignored", "indentation", "brackets", "tab"),
+    "json_schema": (
+        "whitespace",
+        "property_order",
+        "formats",
+        "integers",
+        "unsupported",
+        "draft",
+        "max_whitespace",
+    ),
+    "structural_tag": ("whitespace", "unsupported", "max_whitespace"),
+    "tool_calls": ("template", "tool_choice", "parallel", "reasoning", "whitespace", "unsupported"),
+}
 _GRAMMAR_FILES = (".lark", ".gbnf", ".ebnf")
 _SCHEMAS = "JSON Schema"
+_GRAMMARS = "Grammar"
+_TOOLS = "Tools"
 SPEC_HELP = (
     "SPEC is a file: .json (JSON Schema), .regex, .lark, .gbnf or .ebnf (grammars); or MODULE:NAME, a Python type. "
     "Left out where an option gives it."
@@ -34,6 +62,14 @@ SPEC_HELP = (
 
 def _spec_option(*names: str, help: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=_SPECS, show_default=False, **more)
+
+
+def _grammar_option(*names: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_GRAMMARS, show_default=False, **more)
+
+
+def _tool_option(*names: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_TOOLS, show_default=False, **more)
 
 
 def _schema_option(*names: str, help: str, **more: Any) -> Any:
@@ -61,12 +97,64 @@ class SpecOptions:
     grammar: Annotated[
         Path | None, _spec_option("--grammar", help="File with a grammar, in Lark's language or GBNF.")
     ] = None
+    library: Annotated[
+        str | None, _spec_option("--library", metavar="NAME", help="A ready grammar: python, sql, json, ...")
+    ] = None
+    structural_tag: Annotated[
+        Path | None, _spec_option("--structural-tag", help="File with a structural tag, as JSON.")
+    ] = None
+    tools: Annotated[
+        Path | None,
+        _spec_option("--tools", help="File with a list of tools, as JSON: answers that call them."),
+    ] = None
     start: Annotated[
         str | None,
-        _spec_option("--start", help="The grammar's first rule ('start' in Lark, 'root' in GBNF)."),
+        _grammar_option("--start", help="The grammar's first rule ('start' in Lark, 'root' in GBNF)."),
     ] = None
     syntax: Annotated[
-        str | None, _spec_option("--syntax", help="The grammar's language: 'auto' (default), 'lark', 'gbnf'.")
+        str | None,
+        _grammar_option("--syntax", help="The grammar's language: 'auto' (default), 'lark', 'gbnf'."),
+    ] = None
+    lexing: Annotated[
+        str | None, _grammar_option("--lexing", help="'longest' (default) or 'any' way to cut a text.")
+    ] = None
+    max_ignored: Annotated[
+        int | None,
+        _grammar_option(
+            "--max-ignored", help="Ignored lexemes in a row at most (default 64; 0: any number)."
+        ),
+    ] = None
+    indentation: Annotated[
+        str | None,
+        _grammar_option(
+            "--indentation",
+            metavar="NEWLINE,INDENT,DEDENT",
+            help="Terminals of line ends and of deeper and shallower lines, as in Python.",
+        ),
+    ] = None
+    brackets: Annotated[
+        str | None,
+        _grammar_option(
+            "--brackets", help="Pairs of brackets between which line ends don't count: '()[]{}'."
+        ),
+    ] = None
+    tab: Annotated[
+        int | None, _grammar_option("--tab", help="Columns of a tab in indentation (default 8).")
+    ] = None
+    template: Annotated[
+        str | None,
+        _tool_option("--template", help="How the model writes calls: 'hermes' (default), 'qwen', ..."),
+    ] = None
+    tool_choice: Annotated[
+        str | None,
+        _tool_option("--tool-choice", help="'auto' (default), 'none', 'required' or a tool's name."),
+    ] = None
+    parallel: Annotated[
+        bool | None,
+        _tool_option("--parallel/--no-parallel", help="Several calls may be made (default: yes)."),
+    ] = None
+    reasoning: Annotated[
+        str | None, _tool_option("--reasoning", help="'none' (default), 'optional', 'required' or 'open'.")
     ] = None
     whitespace: Annotated[
         str | None, _schema_option("--whitespace", help="'flexible' (default), 'compact' or a regex.")
@@ -103,31 +191,29 @@ class SpecOptions:
         """
         given = [n for n in _GIVEN if getattr(self, n) is not None]
         if len(given) > 1:
-            names = ", ".join("--type" if n == "type_name" else "--" + n.replace("_", "-") for n in given)
+            names = ", ".join(_GIVEN[n] for n in given)
             raise typer.BadParameter(f"give one spec, not several: {names}")
         if given:
             return self._from_option(given[0]), arguments
         if not arguments:
             raise typer.BadParameter(
-                "no spec: name a file (.json, .regex, .lark, .gbnf) or use --regex, --grammar, --json-schema, "
-                "--choice, --type"
+                f"no spec: name a file (.json, .regex, .lark, .gbnf) or use one of {', '.join(_GIVEN.values())}"
             )
         return self._from_argument(arguments[0]), arguments[1:]
 
     def _from_option(self, name: str) -> Spec:
-        if name == "regex":
-            return self._make("regex", self.regex)
-        if name == "grammar":
-            assert self.grammar is not None
-            return self._make("grammar", read_text(self.grammar))
-        if name == "json_schema":
-            assert self.json_schema is not None
-            return self._make("json_schema", read_text(self.json_schema))
+        value = getattr(self, name)
+        if isinstance(value, Path):
+            text = read_text(value)
+            if name == "tools":
+                return self._make("tool_calls", _read_tools(text, value))
+            return self._make(name, text)
         if name == "choice":
-            texts = [part for value in self.choice or [] for part in _split_at_commas(value)]
+            texts = [part for one in value for part in _split_at_commas(one)]
             return self._make("choice", texts)
-        assert self.type_name is not None
-        return self._make("python_type", _load_type(self.type_name))
+        if name == "type_name":
+            return self._make("python_type", _load_type(value))
+        return self._make("grammar_library" if name == "library" else name, value)
 
     def _from_argument(self, text: str) -> Spec:
         path = Path(text)
@@ -141,32 +227,56 @@ class SpecOptions:
             return self._make("python_type", _load_type(text))
         raise typer.BadParameter(
             f"{text!r} is no spec file: expected a name ending in .json, .regex, .lark or .gbnf, or MODULE:NAME; "
-            "or use --regex, --grammar, --json-schema, --choice, --type"
+            f"or use one of {', '.join(_GIVEN.values())}"
         )
 
     def _make(self, kind: str, value: Any) -> Spec:
         import constrain
 
-        schema = (
-            "whitespace",
-            "property_order",
-            "formats",
-            "integers",
-            "unsupported",
-            "draft",
-            "max_whitespace",
-        )
-        own = {"regex": ("flags",), "grammar": ("start", "syntax"), "json_schema": schema}
-        allowed = own.get(kind, ())
-        names = [name for group in own.values() for name in group]
+        allowed = _OWN.get(kind, ())
+        names = dict.fromkeys(name for group in _OWN.values() for name in group)
         options = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         for name in options:
             if name not in allowed:
                 raise typer.BadParameter(
                     f"--{name.replace('_', '-')} doesn't apply to a {kind.replace('_', ' ')}"
                 )
+        if kind == "grammar":
+            options = _grammar_options(options)
         constructor: Callable[..., Spec] = getattr(constrain, kind)
         return constructor(value, **options)
+
+
+def _grammar_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `constrain.grammar`."""
+    given = dict(options)
+    if given.get("max_ignored") == 0:
+        given["max_ignored"] = None
+    layout: dict[str, Any] = {name: given.pop(name) for name in ("brackets", "tab") if name in given}
+    if "indentation" in given:
+        names = given["indentation"].split(",")
+        if len(names) != 3:
+            raise typer.BadParameter(
+                f"--indentation {given['indentation']!r}: expected three names of terminals, NEWLINE,INDENT,DEDENT"
+            )
+        pairs = layout.get("brackets", "")
+        if len(pairs) % 2:
+            raise typer.BadParameter(f"--brackets {pairs!r}: expected pairs, such as '()[]'")
+        if pairs:
+            layout["brackets"] = [(pairs[i], pairs[i + 1]) for i in range(0, len(pairs), 2)]
+        given["indentation"] = dict(zip(("newline", "indent", "dedent"), names, strict=True)) | layout
+    elif layout:
+        raise typer.BadParameter(f"--{next(iter(layout))} goes with --indentation")
+    return given
+
+
+def _read_tools(text: str, path: Path) -> Any:
+    """Return the data of a file of tools: a list, or an object that has one as its ``tools``."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"{str(path)!r} is not JSON: {error}") from None
+    return data["tools"] if isinstance(data, dict) and isinstance(data.get("tools"), list) else data
 
 
 def takes_spec(command: Callable[..., None]) -> Callable[..., None]:

@@ -24,16 +24,22 @@ from constrain.numerics import allowed_token_ids, draw_place, logsumexp, model_r
 from constrain.tokenizer_index.mask import allocate_token_bitmask
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from constrain.decoders.rows import Row
     from constrain.numerics import IdArray, ModelRow, Sampling, Scores
     from constrain.tokenizer_index.vocabulary import Vocabulary
 
 
 class Proposed(NamedTuple):
-    """A token by its place in the model's row; with a weight of ``-inf`` there is none that fits."""
+    """A token by its place in the model's row; with a weight of ``-inf`` there is none that fits.
+
+    ``entropy`` is that of the law it was drawn from, in nats, where the proposal knows it.
+    """
 
     place: int
     log_weight: float
+    entropy: float = math.nan
 
 
 _NOTHING = Proposed(-1, -math.inf)
@@ -46,37 +52,63 @@ class Proposal(Protocol):
         """Draw from ``model``, which has at least one token; the row stays as it is."""
 
 
+def fitting(row: Row, model: ModelRow) -> tuple[IdArray, NDArray[np.float64]]:
+    """The tokens of the model's row that fit the row next, before any look at the budget but its last token.
+
+    Returns
+    -------
+    places : (n,) intp
+        Places in the model's row, in rising order.
+    log_probabilities : (n,) float64
+        Those of the model, not renormalised.
+    """
+    vocabulary = row.matcher.compiled.vocabulary
+    bitmask = allocate_token_bitmask(1, vocabulary.size)
+    row.matcher.fill_next_token_bitmask(bitmask, 0)
+    allowed = allowed_token_ids(bitmask[0], vocabulary.size)
+    if row.remaining == 1:
+        ends = _ends(row)
+        row.is_shaped |= len(ends) < len(allowed)
+        allowed = ends
+    _, places, _ = np.intersect1d(model.token_ids, allowed, assume_unique=True, return_indices=True)
+    return places, model.log_probabilities[places]
+
+
 @dataclass(frozen=True, slots=True)
 class MaskProposal:
     """The masked and renormalised row; the weight is the mass inside the mask, without noise.
 
     What a spec demands beyond its grammar is checked token by token, as by `RejectionProposal`.
+
+    Parameters
+    ----------
+    has_checks : bool
+        ``False`` draws from the whole masked row, and gives up where the checks refuse what was drawn: the
+        row's law is then known exactly.
     """
+
+    has_checks: bool = True
 
     def propose(self, row: Row, model: ModelRow, rng: np.random.Generator) -> Proposed:
         """See `Proposal`."""
-        vocabulary = row.matcher.compiled.vocabulary
-        bitmask = allocate_token_bitmask(1, vocabulary.size)
-        row.matcher.fill_next_token_bitmask(bitmask, 0)
-        allowed = allowed_token_ids(bitmask[0], vocabulary.size)
-        if row.remaining == 1:
-            ends = _ends(row)
-            row.is_shaped |= len(ends) < len(allowed)
-            allowed = ends
-        _, places, _ = np.intersect1d(model.token_ids, allowed, assume_unique=True, return_indices=True)
-        log_p = model.log_probabilities[places]
+        places, log_p = fitting(row, model)
         log_mass = min(logsumexp(log_p), 0.0)
         if log_mass == -math.inf:
             return _NOTHING
-        if row.checks is not None:
+        if row.checks is not None and self.has_checks:
             # Tokens outside the mask need no check: they are left out, and their mass is known.
             def accepts(place: int) -> bool:
                 return row.passes(int(model.token_ids[places[place]]))
 
             draw = adaptive_draw(log_p - log_mass, accepts, rng)
             return Proposed(int(places[draw.place]), log_mass + draw.log_weight)
-        place = draw_place(np.exp(log_p - log_p.max()), rng.random())
-        return Proposed(int(places[place]), log_mass)
+        masses = np.exp(log_p - log_mass)
+        place = draw_place(masses, rng.random())
+        if not row.passes(int(model.token_ids[places[place]])):
+            return _NOTHING
+        # A token of probability 0 adds nothing.
+        entropy = log_mass - float(masses @ np.where(masses > 0.0, log_p, 0.0))
+        return Proposed(int(places[place]), log_mass, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +170,34 @@ def check_integer(name: str, value: object, least: int) -> None:
         raise OptionError(f"{name}={value!r}: expected an integer of at least {least}.")
 
 
+def check_temperature(sampling: Sampling) -> None:
+    """Refuse temperature 0, at which the model has no distribution to keep.
+
+    Raises
+    ------
+    OptionError
+        It is 0.
+    """
+    if sampling.temperature == 0.0:
+        raise OptionError(
+            "temperature=0.0: weighted methods keep the model's distribution, so they need a "
+            "temperature above 0; use method='local' for greedy decoding."
+        )
+
+
 def _ends(row: Row) -> IdArray:
     eos = row.matcher.compiled.eos_token_ids if row.matcher.is_accepting() else ()
     return np.array(sorted(eos), np.intp)
+
+
+class Extended(NamedTuple):
+    """What a row was extended by: the token's log probability under the model, truncation included.
+
+    ``entropy`` is that of the proposal; see `Proposed`.
+    """
+
+    log_probability: float
+    entropy: float
 
 
 class WeightedStep:
@@ -164,18 +221,14 @@ class WeightedStep:
     def __init__(
         self, proposal: Proposal, sampling: Sampling, vocabulary: Vocabulary, stop: Sequence[bytes] = ()
     ) -> None:
-        if sampling.temperature == 0.0:
-            raise OptionError(
-                "temperature=0.0: weighted methods keep the model's distribution, so they need a "
-                "temperature above 0; use method='local' for greedy decoding."
-            )
+        check_temperature(sampling)
         self.proposal = proposal
         self.sampling = sampling
         self.stop = tuple(stop)
         self._vocabulary = vocabulary
         self._eos = frozenset(vocabulary.eos_token_ids)
 
-    def extend(self, row: Row, line: Scores, rng: np.random.Generator) -> float:
+    def extend(self, row: Row, line: Scores, rng: np.random.Generator) -> Extended:
         """Append one token to ``row`` in place; where none fits, finish the row with weight 0.
 
         Parameters
@@ -185,8 +238,7 @@ class WeightedStep:
 
         Returns
         -------
-        float
-            Log probability of the token under the model, truncation included.
+        Extended
 
         Raises
         ------
@@ -201,7 +253,7 @@ class WeightedStep:
         if proposed.log_weight == -math.inf:
             row.is_finished, row.is_complete = True, False
             row.stats.mask_seconds += time.perf_counter() - begin
-            return -math.inf
+            return Extended(-math.inf, proposed.entropy)
         row.covers = None
         token_id = int(model.token_ids[proposed.place])
         log_probability = float(model.log_probabilities[proposed.place])
@@ -216,4 +268,4 @@ class WeightedStep:
             if before is not None:
                 row.stop_at(self.stop, before, self._vocabulary)
         row.stats.mask_seconds += time.perf_counter() - begin
-        return log_probability
+        return Extended(log_probability, proposed.entropy)

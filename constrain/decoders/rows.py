@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.compiled import Matcher
+    from constrain.decoders.draft import DraftStats
     from constrain.decoders.row_checks import RowChecks
+    from constrain.decoders.sketch import SketchStats
     from constrain.numerics import IdArray
     from constrain.protocols import DecodingSession, LogitsBackend
     from constrain.tokenizer_index.vocabulary import Vocabulary
@@ -40,6 +42,10 @@ class Stats:
         Time for masks and matchers, and for the model; a batch's time is shared out to its rows.
     checks : int
         Tokens that were checked one by one, by methods that ask for single tokens, not for masks.
+    drafted_tokens : int
+        Tokens that were drafted, by methods that draft.
+    attempts, accepted : int
+        Outputs, or parts of one, that were begun and taken, by methods that may throw some away.
     check_calls : int
         How often the spec's checks (`Spec.where`) were asked.
     check_failures : int
@@ -51,6 +57,8 @@ class Stats:
     feasible_mass : list of float
         For each generated token the probability that the model chose an allowed one; with single
         checks an unbiased estimate of it.
+    draft, sketch
+        What became of the first stage, by ``method="draft"`` and ``"sketch"``.
     """
 
     prompt_tokens: int = 0
@@ -58,6 +66,9 @@ class Stats:
     forced_tokens: int = 0
     model_calls: int = 0
     checks: int = 0
+    drafted_tokens: int = 0
+    attempts: int = 0
+    accepted: int = 0
     mask_seconds: float = 0.0
     model_seconds: float = 0.0
     check_calls: int = 0
@@ -65,6 +76,8 @@ class Stats:
     check_seconds: float = 0.0
     backtracks: int = 0
     feasible_mass: list[float] = field(default_factory=list)
+    draft: DraftStats | None = None
+    sketch: SketchStats | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -172,6 +185,17 @@ class Row:
                 del self.text[end:]
                 self.is_finished = True
                 return
+
+    def replay(self, token_ids: Sequence[int], vocabulary: Vocabulary) -> None:
+        """Append tokens that were accepted before, none of which ended the output."""
+        for token_id in token_ids:
+            self.accept(token_id, vocabulary)
+            self.covers = None
+
+    def take(self, other: Row) -> None:
+        """Become what ``other`` is; ``other`` isn't used any more."""
+        for name in (one.name for one in dataclasses.fields(self)):
+            setattr(self, name, getattr(other, name))
 
     def copy(self) -> Row:
         """A row in the same state that grows on its own."""

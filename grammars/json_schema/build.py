@@ -19,6 +19,7 @@ from constrain.grammars.errors import (
 from constrain.grammars.json_schema import terminals
 from constrain.grammars.json_schema.builder import Builder, is_undecided
 from constrain.grammars.json_schema.cursor import LeavesOpen, TracksEvaluation
+from constrain.grammars.json_schema.evaluate import refuse_undecided
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.productive import unproductive_rules
@@ -75,7 +76,7 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
 
     ``left_open`` then says where, and a check has to decide (`constrain.grammars.json_schema.evaluate`).
     """
-    root = _load(schema, watch) if isinstance(schema, str) else schema
+    root = load_schema(schema, watch) if isinstance(schema, str) else schema
     if not isinstance(root, (dict, bool)):
         raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
     draft = options.draft or _draft(root)
@@ -86,15 +87,25 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
             reason="is not available yet",
         )
     try:
-        return _built(root, draft, options, watch)
+        read = _built(root, draft, options, watch)
     except (UnsupportedFeatureError, LimitExceededError) as error:
         if options.unsupported != "check" or is_undecided(error):
             raise
-    return any_value(root, draft, options, watch)
+        return any_value(root, draft, options, watch)
+    if read.left_open:
+        refuse_undecided(root, options, watch)
+    return read
 
 
 def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
-    """Return a grammar of all JSON texts that leaves everything open."""
+    """Return a grammar of all JSON texts that leaves everything open.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Not even a check decides the schema.
+    """
+    refuse_undecided(root, options, watch)
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     rules = {_START: terminals.ANY_VALUE, **terminals.ANY_RULES}
     grammar = ir.Grammar(tuple(common), rules, _START, ignored, {})
@@ -137,7 +148,17 @@ def _read(builder: Builder, root: Json) -> tuple[ir.TerminalReference | ir.RuleR
     return found
 
 
-def _load(text: str, watch: Watch) -> Json:
+def load_schema(text: str, watch: Watch) -> Json:
+    """Return the data of a schema's JSON text.
+
+    Raises
+    ------
+    SpecError
+        It is not JSON.
+    LimitExceededError
+        It is nested too deeply.
+    """
+
     def refuse(constant: str) -> NoReturn:
         raise SpecError(f"{constant} is not JSON.", source=text, offset=text.find(constant))
 

@@ -15,6 +15,7 @@ from constrain.grammars.errors import LimitExceededError, SpecError, Unsupported
 from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.equality import exact, is_equal
 from constrain.grammars.json_schema.facts import Json
+from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.json_schema.pointers import token
 from constrain.grammars.json_schema.resolve import References, draft_of, specification_of
 from constrain.grammars.json_schema.strings import has_surrogate
@@ -557,6 +558,40 @@ _KEYWORDS: dict[str, _Keyword] = {
     "not": _Keyword(_not),
     "if": _Keyword(_if, 7),
 }
+
+
+def refuse_undecided(root: Json, options: SchemaOptions, watch: Watch) -> None:
+    """Refuse schemas of which values alone don't tell whether they hold.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        There is ``x-grammar``, a pattern with a back-reference, or a format that is not implemented.
+    """
+    todo: list[tuple[Json, str]] = [(root, "#")]
+    while todo:
+        node, pointer = todo.pop()
+        if isinstance(node, list):
+            todo += [(item, f"{pointer}/{i}") for i, item in enumerate(node)]
+        if not isinstance(node, dict):
+            continue
+        todo += [(member, f"{pointer}/{token(str(name))}") for name, member in node.items()]
+        if isinstance(node.get("x-grammar"), dict):
+            feature = "x-grammar"
+        elif options.formats and node.get("format") == "idn-hostname":
+            feature = "format idn-hostname"
+        else:
+            names = node.get("patternProperties")
+            for source in (node.get("pattern"), *(names if isinstance(names, dict) else ())):
+                if isinstance(source, str):
+                    parse_ecma(source, watch=watch, pointer=pointer)
+            continue
+        raise UnsupportedFeatureError(
+            feature,
+            pointer=pointer,
+            reason="cannot be decided by value, which other parts of the schema need",
+            hint="Leave it out, or simplify the rest of the schema.",
+        )
 
 
 def exact_copy(value: Json) -> Json:

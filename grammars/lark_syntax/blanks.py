@@ -8,6 +8,7 @@ from constrain.grammars.ir import (
     Concatenation,
     Literal,
     Pattern,
+    Ranges,
     Repeat,
 )
 from constrain.grammars.regex.build import (
@@ -17,7 +18,7 @@ from constrain.grammars.regex.build import (
     repeat,
     single_characters,
 )
-from constrain.grammars.regex.ranges import NONE, Ranges, difference
+from constrain.grammars.regex.ranges import NONE, difference
 from constrain.grammars.regex.unicode import perl_class
 
 _BLANK = perl_class("s", False)

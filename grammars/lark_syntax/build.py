@@ -88,8 +88,10 @@ def read_lark(
     given = given or {}
     definitions = load(text, options.import_paths, given, read_files, watch)
     builder = _Builder(definitions, options, given, watch)
-    grammar = builder.grammar(start or _START)
-    return LarkGrammar(embed(grammar, builder.lexicon.inner), tuple(builder.dropped), read_files)
+    grammar = builder.grammar(_START if start is None else start)
+    entries = definitions.entries.values()
+    places = {entry.name: entry.offset for entry in entries if entry.module is definitions.module}
+    return LarkGrammar(embed(grammar, builder.lexicon.inner), tuple(builder.dropped), read_files, places)
 
 
 class _Builder:

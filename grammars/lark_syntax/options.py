@@ -72,8 +72,11 @@ class LarkGrammar:
         What nested schemas say that is not enforced: JSON pointers into them.
     files : mapping of str to str
         Texts of the files that were read from ``import_paths``.
+    places : mapping of str to int
+        Where the text defines each rule and terminal, in characters from 0.
     """
 
     grammar: Grammar
     ignored: tuple[str, ...]
     files: Mapping[str, str]
+    places: Mapping[str, int]

@@ -13,10 +13,14 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from typing import TypeAlias
 
 from constrain.grammars.ir import Ranges
 from constrain.grammars.regex.property_table import BINARY, SCRIPTS
 from constrain.grammars.regex.ranges import FULL, complement, intersect, normalize, union
+
+# For each character that has others, all that are taken for it, itself among them.
+_Variants: TypeAlias = dict[int, tuple[tuple[int, int], ...]]
 
 # Planes 4 to 13 and the rest of plane 14 are unassigned, planes 15 and 16 are private: nothing there has
 # a property besides its general category. (A test looks at every code point.)
@@ -312,7 +316,7 @@ def _cased() -> Iterator[tuple[int, str]]:
 
 
 @lru_cache(maxsize=1)
-def _case_variants() -> dict[int, tuple[tuple[int, int], ...]]:
+def _case_variants() -> _Variants:
     """Return, for each character that has others, all that `re.IGNORECASE` takes for it.
 
     Two characters are the same for `re` if their lower-case forms are equal, or if these two have one
@@ -346,8 +350,8 @@ def _case_variants() -> dict[int, tuple[tuple[int, int], ...]]:
     return _by_member(groups.values())
 
 
-def _by_member(groups: Iterable[set[int]]) -> dict[int, tuple[tuple[int, int], ...]]:
-    variants: dict[int, tuple[tuple[int, int], ...]] = {}
+def _by_member(groups: Iterable[set[int]]) -> _Variants:
+    variants: _Variants = {}
     for group in groups:
         pairs = tuple((code, code) for code in sorted(group))
         if len(pairs) > 1:
@@ -357,7 +361,7 @@ def _by_member(groups: Iterable[set[int]]) -> dict[int, tuple[tuple[int, int], .
 
 
 @lru_cache(maxsize=1)
-def _simple_foldings() -> dict[int, tuple[tuple[int, int], ...]]:
+def _simple_foldings() -> _Variants:
     """Return, for each character that has others, all with the same simple case folding (ECMA-262)."""
     groups: dict[str, set[int]] = {}
     for low, high in _CASED_PARTS:
@@ -383,18 +387,24 @@ def ignore_case(ranges: Ranges, ascii_only: bool) -> Ranges:
         shifted = [(low + 32, high + 32) for low, high in intersect(ranges, _ASCII_UPPER)]
         shifted += [(low - 32, high - 32) for low, high in intersect(ranges, _ASCII_LOWER)]
         return union(ranges, normalize(shifted))
-    return _close(ranges, _case_variants())
+    return _close(ranges, _case_variants)
 
 
 @lru_cache(maxsize=512)
 def ignore_case_ecma(ranges: Ranges) -> Ranges:
     """Return ``ranges`` with every character that ECMA-262 takes for one of them under ``iu``."""
-    return _close(ranges, _simple_foldings())
+    return _close(ranges, _simple_foldings)
 
 
-def _close(ranges: Ranges, variants: dict[int, tuple[tuple[int, int], ...]]) -> Ranges:
+@lru_cache(maxsize=2)
+def _with_variants(variants_of: Callable[[], _Variants]) -> Ranges:
+    return normalize((code, code) for code in variants_of())
+
+
+def _close(ranges: Ranges, variants_of: Callable[[], _Variants]) -> Ranges:
+    variants = variants_of()
     if sum(high - low + 1 for low, high in ranges) > len(variants):
-        candidates = intersect(normalize((code, code) for code in variants), ranges)
+        candidates = intersect(_with_variants(variants_of), ranges)
     else:
         candidates = ranges
     more: list[tuple[int, int]] = []

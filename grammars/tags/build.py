@@ -68,7 +68,7 @@ class Assembly:
         self.rules: dict[str, ir.Expression] = {}
         self.pointers: dict[str, str] = {}
         self._literals: dict[Mark, int] = {}
-        self._taken: dict[tuple[int, str, int, bool], int] = {}
+        self._taken: dict[tuple[int, str, int, bool, ir.Ranges], int] = {}
         self._kept: list[ir.Pattern] = []
         self._embedded: dict[int, tuple[Embedded, ir.RuleReference]] = {}
         self._joined: dict[object, Joined] = {}
@@ -214,14 +214,15 @@ class Assembly:
         priority: int = 0,
         greedy: bool = False,
         pointer: str | None = None,
+        not_before: ir.Ranges = (),
     ) -> ir.TerminalReference:
         """Return the terminal of a pattern; the same one for the same pattern object."""
-        key = id(pattern), name, priority, greedy
+        key = id(pattern), name, priority, greedy, not_before
         index = self._taken.get(key)
         if index is None:
             index = self._taken[key] = len(self.terminals)
             self._kept.append(pattern)
-            self.terminals.append(ir.Terminal(pattern, name, priority, greedy, pointer))
+            self.terminals.append(ir.Terminal(pattern, name, priority, greedy, pointer, not_before))
         return ir.TerminalReference(index)
 
     def embedded(self, output: Embedded) -> ir.RuleReference:
@@ -244,7 +245,8 @@ class Assembly:
         for number, joined in enumerate(self._joined.values()):
             found, starts = joined.grammar()
             taken = [
-                self.terminal(t.pattern, t.name, t.priority, t.greedy, t.pointer) for t in found.terminals
+                self.terminal(t.pattern, t.name, t.priority, t.greedy, t.pointer, t.not_before)
+                for t in found.terminals
             ]
             names = {name: f"{name} in {number}" for name in found.rules}
             for name, body in found.rules.items():

@@ -48,6 +48,10 @@ class TableSession:
     def select(self, rows: Sequence[int]) -> None:
         self.rows = [list(self.rows[place]) for place in rows]
 
+    def truncate(self, counts: Sequence[int]) -> None:
+        assert all(0 <= count < len(row) for row, count in zip(self.rows, counts, strict=True))
+        self.rows = [row[: len(row) - count] for row, count in zip(self.rows, counts, strict=True)]
+
 
 @dataclass
 class TableModel:

@@ -469,7 +469,7 @@ def test_agenerate(model: TableModel) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"method": "smarter"}, "method='smarter' is unknown; known: 'local', 'rejection', 'smc'"),
+        ({"method": "smarter"}, "method='smarter' is unknown; known: 'aligned', 'beam', 'draft', 'local'"),
         ({"width": 4}, "no argument 'width'; the options of method='local' are batch_size, jump_forward"),
         ({"jump_forward": "far"}, "jump_forward='far': expected one of token, text, off"),
         ({"batch_size": 0}, "batch_size=0"),
@@ -525,7 +525,7 @@ def test_unusable_logits(value: float, text: str) -> None:
 
 
 def test_validators_of_the_type() -> None:
-    """A validator that no schema shows is an error that keeps the text, and says what to do."""
+    """A validator that refuses everything ends in an error that keeps the text; `explain` says what it said."""
 
     class Odd(BaseModel):
         x: Annotated[int, Field(ge=0, le=9)]
@@ -536,9 +536,11 @@ def test_validators_of_the_type() -> None:
             raise ValueError("never good enough")
 
     model = TableModel([bytes([byte]) for byte in range(32, 127)])
-    with pytest.raises(SpecError, match="never good enough") as caught:
-        constrain.generate(model, "a", Odd, seed=0, max_tokens=30)
-    assert constrain.python_type(Odd).matches(caught.value.source)
+    with pytest.raises(DeadEndError, match="max_checks"):
+        constrain.generate(model, "a", Odd, seed=0, max_tokens=30, max_checks=20)
+    found = constrain.python_type(Odd).explain('{"x":3}')
+    assert not found.ok
+    assert "never good enough" in str(found) and found.pointer == "#/x"
 
 
 def test_raw_models_are_refused() -> None:

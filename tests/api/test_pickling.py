@@ -44,6 +44,14 @@ def add(a: int, b: int = 2) -> int:
     return a + b
 
 
+def is_short(text: str) -> bool:
+    return len(text) < 3
+
+
+def is_long(text: str) -> bool:
+    return len(text) > 3
+
+
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 TAG = {
     "type": "structural_tag",
@@ -77,6 +85,8 @@ def specs() -> list[constrain.Spec]:
         constrain.regex("a") | constrain.choice(["b"]),
         constrain.regex("a") + constrain.json_schema(SCHEMA),
         constrain.Spec.from_grammar(pattern_grammar(Text(b"abc"))),
+        constrain.regex("[a-z]{1,3}").where(is_short),
+        tool_calls([add], tool_choice="required", parallel=False, whitespace="compact").where(is_long),
     ]
 
 
@@ -130,7 +140,7 @@ def test_what_cannot_be_pickled_says_so() -> None:
         "    def local(x: int): pass\n"
         "    return Local, local\n"
         "Local, local = make()\n"
-        "for spec in (constrain.python_type(Local), constrain.tool_calls([local])):\n"
+        "for spec in (constrain.python_type(Local), constrain.tool_calls([local]), constrain.regex('a').where(local)):\n"
         "    try:\n"
         "        pickle.dumps(spec)\n"
         "    except constrain.SpecError as error:\n"
@@ -207,6 +217,17 @@ def test_sets_of_tools_are_saved(template: Any, tmp_path: Path) -> None:
     # Only schemas: the same file again from what was loaded.
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "tools").read_bytes()
+
+
+def test_sets_of_tools_with_functions_are_not_saved(tmp_path: Path) -> None:
+    vocabulary = constrain.Vocabulary.from_tokens(
+        [bytes([i]) for i in range(256)] + [None], eos_token_ids=256
+    )
+    spec = tool_calls([add]).where(is_long)
+    with pytest.raises(constrain.ArtefactError, match="cannot be saved"):
+        constrain.compile(spec, vocabulary, cache=False).save(tmp_path / "tools")
+    with pytest.raises(constrain.SpecError, match="where"):
+        spec.with_tools({"name": "f"})
 
 
 def test_errors_travel() -> None:

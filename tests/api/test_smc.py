@@ -105,6 +105,18 @@ def test_effective_sample_size() -> None:
         {"particles": 6, "ess_threshold": 1.0, "potential": misleading, "min_p": 0.1},
         {"particles": 6, "ess_threshold": 0.0, "potential": misleading},
         {"particles": 4, "potential": no_bb, "proposal": "rejection"},
+        {"particles": 4, "ess_threshold": 1.0, "block": 2, "potential": misleading},
+        {"particles": 4, "ess_threshold": 1.0, "rejuvenate": 2},
+        {
+            "particles": 4,
+            "ess_threshold": 1.0,
+            "rejuvenate": 1,
+            "proposal": "rejection",
+            "potential": likes_b,
+        },
+        {"particles": 3, "ess_threshold": 1.0, "rejuvenate": 1, "block": 2, "potential": no_bb, "top_k": 3},
+        {"particles": 3, "ess_threshold": 0.9, "lookahead": 2, "potential": likes_b},
+        {"particles": 3, "ess_threshold": 1.0, "lookahead": 1, "horizon": 1, "rejuvenate": 1, "block": 2},
     ],
     ids=lambda options: ",".join(f"{k}={getattr(v, '__name__', v)}" for k, v in options.items()),
 )
@@ -116,7 +128,7 @@ def test_normalizer_and_masses_are_unbiased(options: dict[str, Any]) -> None:
         text: p * math.exp(potential(text, True))
         for text, p in feasible_law(model, "bb", members(PATTERN, LENGTH), options).items()
     }
-    runs = 1500 if options["particles"] == 1 else 500
+    runs = 1500 if options["particles"] == 1 else 200 if "lookahead" in options else 500
     posteriors = constrain.generate(
         model, ["bb"] * runs, constrain.regex(PATTERN), method="smc", max_tokens=LENGTH, seed=2, **options
     )

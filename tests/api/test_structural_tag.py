@@ -298,3 +298,13 @@ def test_deep_nesting_is_refused() -> None:
         given = {"type": "optional", "content": given}
     with pytest.raises(constrain.LimitExceededError, match="nesting"):
         constrain.structural_tag({"format": given})
+
+
+def test_lookahead_of_grammars_in_tags() -> None:
+    """What a terminal asks of the text behind it is asked inside tags, too."""
+    text = 'start: IF (NAME | NUMBER)\nIF: /if(?![0-9])/\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore " "'
+    given = {"type": "sequence", "elements": [const("<"), {"type": "grammar", "grammar": text}, const(">")]}
+    spec, alone = constrain.structural_tag({"format": given}), constrain.grammar(text)
+    for inside in ("if a", "if1", "if 1", "ifa"):
+        assert spec.matches(f"<{inside}>") == alone.matches(inside), inside
+    assert alone.matches("if 1") and not alone.matches("if1")

@@ -250,6 +250,22 @@ def test_a_template_of_ones_own() -> None:
     assert spec.parse("a @now({}) b") == ToolOutput("a  b", (ToolCall("now", {}),))
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"begin": "@"},
+        {"begin": ()},
+        {"end": ["x"]},
+        {"after_name": (3,)},
+        {"reasoning": ("<think>", "</think>")},
+        {"text": "within"},
+    ],
+)
+def test_templates_are_checked(fields: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=f"ToolTemplate.*{next(iter(fields))}"):
+        ToolTemplate(**{"begin": ("@",), "after_name": ("(",), **fields})
+
+
 def variadic(*args: int) -> None:
     """Take anything."""
 
@@ -262,6 +278,13 @@ def variadic(*args: int) -> None:
         ([{"parameters": {}}], {}, "no name"),
         ([{"type": "retrieval"}], {}, "only functions"),
         ([{"name": "a b"}], {}, "no name of a tool"),
+        ([{"name": "a", "paramters": {}}], {}, r"no key of a tool.*0/paramters.*mean 'parameters'"),
+        ([{"type": "function", "function": {"name": "a", "x": 1}}], {}, r"no key.*#/0/function/x"),
+        ([{"type": "function", "function": {"name": "a"}, "parameters": {}}], {}, r"no key.*#/0/parameters"),
+        ([{"name": "a", "parameters": {}, "input_schema": {}}], {}, "both 'parameters' and 'input_schema'"),
+        ([{"name": "a", "strict": "yes"}], {}, r"expected true or false.*#/0/strict"),
+        ([{"type": "custom", "name": "a"}], {}, "only functions"),
+        ([{"type": "web_search"}], {}, "only functions"),
         ([{"name": "a"}, {"name": "a"}], {}, "Two tools are called 'a'"),
         ([{"name": "a", "parameters": {"type": "string"}}], {}, "no object"),
         ([{"name": "a", "parameters": 3}], {}, "no schema"),
@@ -273,6 +296,16 @@ def variadic(*args: int) -> None:
         (TOOLS, {"limits": 5}, "expected constrain.Limits"),
         (TOOLS, {"tool_choice": "none such"}, "names no tool"),
         (TOOLS, {"tool_choice": {"type": "function"}}, "names no tool"),
+        (TOOLS, {"tool_choice": {"type": "function", "function": 3}}, "names no tool"),
+        (TOOLS, {"tool_choice": {"type": "hosted"}}, "has the type"),
+        (TOOLS, {"tool_choice": {"type": "allowed_tools", "mode": "auto"}}, "list of tools"),
+        (
+            TOOLS,
+            {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": ["x"]}},
+            "'x' is not there",
+        ),
+        (TOOLS, {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}, "parallel=False"),
+        (TOOLS, {"tool_choice": ["now"]}, "names no tool"),
         (TOOLS, {"reasoning": "maybe"}, "expected one of"),
         (TOOLS, {"parallel": 1}, "True or False"),
         (TOOLS, {"whitespace": "x"}, "whitespace"),
@@ -368,6 +401,54 @@ def test_openai_choices() -> None:
     assert tool_calls([]).matches("anything <tool_call>")
 
 
+def test_shapes_of_tools() -> None:
+    """The shapes of OpenAI, Anthropic, MCP and chat templates are one tool; what only describes it changes nothing."""
+    inner = {"name": "get_weather", "description": "Weather.", "parameters": WEATHER}
+    shapes: list[dict[str, Any]] = [
+        {"type": "function", "function": {**inner, "strict": True}},
+        {"type": "function", "function": {**inner, "return": {"type": "string"}}},
+        {"type": "function", **inner, "strict": None},
+        {"name": "get_weather", "input_schema": WEATHER, "cache_control": {"type": "ephemeral"}},
+        {"type": "custom", "name": "get_weather", "description": "", "input_schema": WEATHER},
+        {"name": "get_weather", "title": "W", "inputSchema": WEATHER, "annotations": {"readOnlyHint": True}},
+    ]
+    specs = [tool_calls([shape]) for shape in shapes]
+    assert all(spec == specs[0] for spec in specs)
+    assert tool_calls([{"name": "now", "parameters": None}]).matches(written("hermes", [("now", {"x": 1})]))
+
+
+def test_shapes_of_choices() -> None:
+    now = tool_calls(TOOLS, tool_choice="now")
+    for choice in (
+        {"type": "function", "function": {"name": "now"}},
+        {"type": "function", "name": "now"},
+        {"type": "tool", "name": "now", "disable_parallel_tool_use": False},
+        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "now"}]},
+    ):
+        assert tool_calls(TOOLS, tool_choice=choice) == now
+    some = {
+        "mode": "auto",
+        "tools": [{"type": "function", "function": {"name": n}} for n in ("now", "get_weather")],
+    }
+    assert tool_calls(TOOLS, tool_choice={"type": "allowed_tools", "allowed_tools": some}) == tool_calls(
+        TOOLS[:2]
+    )
+    for mode, choices in {
+        "auto": [{"type": "auto"}],
+        "none": [{"type": "none"}],
+        "required": ["any", {"type": "any"}],
+    }.items():
+        for choice in choices:
+            assert tool_calls(TOOLS, tool_choice=choice) == tool_calls(TOOLS, tool_choice=mode)
+
+
+def test_functions_are_equal_to_themselves() -> None:
+    assert tool_calls([add, Search]) == tool_calls([add, Search])
+    assert tool_calls([Search]) != tool_calls(
+        [{"name": "Search", "parameters": pydantic.TypeAdapter(Search).json_schema()}]
+    )
+
+
 def test_names_in_json_are_escaped() -> None:
     rng = random.Random(3)
     names = ["é", "a.b:c/d", "x" * 64, *{f"t{rng.randrange(10**6)}" for _ in range(50)}]
@@ -375,3 +456,59 @@ def test_names_in_json_are_escaped() -> None:
     for name in names:
         assert spec.parse(written("hermes", [(name, {})])).calls[0].name == name
         assert spec.matches(written("hermes", [(name, {})]))
+
+
+NESTED = {
+    "type": "object",
+    "properties": {"v": {"type": "string"}, "next": {"$ref": "#"}},
+    "required": ["v"],
+    "additionalProperties": False,
+}
+# One a beginning of another, letters of several bytes, no arguments, many; so many that they are written out lazily.
+ODD = [
+    *({"name": name, "parameters": NOTHING} for name in ("a", "ab", "a.b", "été")),
+    *({"name": name, "parameters": NESTED} for name in ("abc", "工具")),
+    {"name": "anything"},
+    *({"name": f"t{i}", "parameters": NOTHING} for i in range(10)),
+]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_odd_tools(template: str) -> None:
+    """Calls with marks in their strings, of tools whose names begin alike, are taken and read as they are."""
+    form = TEMPLATES[template]
+    texts = [m for m in (*form.begin, *form.after_name, *form.end, *form.close) if isinstance(m, str)]
+    marks = "".join(texts) + "<tool_call>\n<function=a></think>"
+    if names_of(form):
+        marks = marks.replace("<tool_call>", "").replace("</think>", "")
+    deep = {"v": marks, "next": {"v": "é", "next": {"v": "}]"}}}
+    spec = tool_calls(ODD, template=template)
+    for name, arguments in (
+        *((name, {}) for name in ("a", "ab", "a.b", "été", "anything", "t1")),
+        *((name, deep) for name in ("abc", "工具")),
+        ("anything", {"x": [1, "a"]}),
+    ):
+        text = WRITTEN[template]([(name, json.dumps(arguments, ensure_ascii=False))])
+        assert takes(spec, text, template), (name, arguments)
+        assert spec.parse(text).calls == (ToolCall(name, arguments),)
+        longer = WRITTEN[template]([(name + "z", json.dumps(arguments, ensure_ascii=False))])
+        assert not takes(tool_calls(ODD, template=template, tool_choice="required"), longer, template)
+
+
+def test_budgets_of_calls() -> None:
+    """Calls fit their budget, whichever tool that leaves; where none fits, the least number that does is named."""
+    model = TableModel([bytes([byte]) for byte in range(256)])
+    model.vocabulary = vocabulary_of("hermes")
+    model.eos = 256
+    model.row = random_row(model.vocabulary.size)
+    spec = tool_calls(ODD, tool_choice="required")
+    shortest = constrain.compile(spec, model.vocabulary, cache=False).matcher().min_tokens_to_finish()
+    least = int(shortest) + 1  # the end token
+    with pytest.raises(constrain.LimitExceededError, match=f"needs {least} tokens"):
+        constrain.generate(model, "x", spec, max_tokens=least - 1, seed=1)
+    for n in range(least, least + 12):
+        result = constrain.generate(model, "x", spec, max_tokens=n, seed=n)
+        assert len(result.token_ids) <= n
+        assert len(result.value.calls) == 1
+    assert constrain.generate(model, "x", tool_calls(ODD), max_tokens=5, seed=1).value.calls == ()
+    assert constrain.generate(model, "x", tool_calls([]), max_tokens=5, seed=1).value.calls == ()

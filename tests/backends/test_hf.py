@@ -58,7 +58,7 @@ def models() -> list[Any]:
 
 @pytest.mark.parametrize(("make", "is_packed"), models())
 def test_rows_equal_fresh_forward_passes(make: Any, is_packed: bool) -> None:
-    """Appends of any lengths, and rows dropped, doubled and reordered, leave each row's logits as alone."""
+    """Appends of any lengths, rows dropped, doubled and reordered, and tokens given back leave each row's logits as alone."""
     model = make()
     backend = hf.TransformersModel(model, letter_tokenizer(), eos_token_ids=[1])
     assert backend._call.is_packable == is_packed
@@ -80,6 +80,14 @@ def test_rows_equal_fresh_forward_passes(make: Any, is_packed: bool) -> None:
             session.select(chosen)
             rows = [list(rows[place]) for place in chosen]
             assert session.n_rows == len(rows)
+        if turn % 2 == 1:
+            counts = [int(rng.integers(0, min(len(row), 9))) for row in rows]
+            session.truncate(counts)
+            rows = [row[: len(row) - count] for row, count in zip(rows, counts, strict=True)]
+    with pytest.raises(BackendError, match="cannot take"):
+        session.truncate([len(rows[0]), *[0] * (len(rows) - 1)])
+    with pytest.raises(BackendError, match="1 rows for a session"):
+        session.truncate([0])
 
 
 def test_padding_does_not_pile_up() -> None:

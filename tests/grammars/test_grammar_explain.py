@@ -34,3 +34,39 @@ def test_texts_that_end_in_a_word() -> None:
     """A text that ends within a word is too short, not wrong."""
     found = constrain.grammar(STATEMENTS).explain("if a th")
     assert (found.offset, found.found, found.instead) == (7, "", ())
+
+
+LAYOUT = {"newline": "_NL", "indent": "_INDENT", "dedent": "_DEDENT"}
+INDENTED = r"""
+start: stmt+
+stmt: "pass" _NL | "if" NAME _COLON _NL _INDENT stmt+ _DEDENT
+NAME: /[a-z]+/
+_COLON: ":" _GAP
+_GAP: /[ ]*/
+_NL: /(\r?\n[ ]*)+/
+%declare _INDENT _DEDENT
+%ignore " "
+"""
+
+
+def test_lines_that_are_not_indented() -> None:
+    """Where a block must begin, or a line ends none, what is missing is indentation, not a line break."""
+    spec = constrain.grammar(INDENTED, indentation=LAYOUT)
+    found = spec.explain("if x:\npass\n")
+    assert (found.line, found.column, found.expected) == (2, 1, ("more indentation",))
+    found = spec.explain("if x:\n  pass\n pass\n")
+    assert (found.line, found.column, found.expected) == (3, 2, ("more indentation",))
+    assert spec.explain("pass").expected == ("_NL",)
+
+
+def test_punctuation_is_called_by_its_text() -> None:
+    """Terminals that Lark leaves out of trees are shown as their text, where they have one."""
+    spec = constrain.grammar(INDENTED, indentation=LAYOUT)
+    assert set(spec.explain("if x pass").expected) == {"':'"}
+
+
+def test_words_come_last() -> None:
+    """Of many names some are left out; signs and classes tell more than words."""
+    words = " | ".join(f'"word{i}"' for i in "abcdefghijk")
+    spec = constrain.grammar(f'start: {words} | NUMBER | "(" start ")"\nNUMBER: /[0-9]+/')
+    assert set(spec.explain("!").expected[:2]) == {"NUMBER", "'('"}

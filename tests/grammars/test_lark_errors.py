@@ -96,12 +96,22 @@ def test_refusals_have_a_place(text: str) -> None:
     assert caught.value.line is not None
 
 
-@pytest.mark.parametrize("text", ["start: start", 'start: "a" x\nx: y "b"\ny: x', 'start: x+\nx: "a" x'])
-def test_no_text(text: str) -> None:
-    """A grammar without any text is an error of its own kind."""
-    with pytest.raises(EmptyLanguageError) as caught:
+@pytest.mark.parametrize(
+    "text, line, name",
+    [
+        ("start: start", 1, "start"),
+        ('start: "a" x\nx: y "b"\ny: x', 3, "y"),
+        ('start: x+\nx: "a" x', 2, "x"),
+        ("start: X NAME\nX: /a\\b/\nNAME: /[a-z]+/", 2, "X"),
+        ('start: "(" NAME NAME ")"\nNAME: /[a-z]+/', 2, "NAME"),
+        ('start: a b\na: "x" B\nb: B B\nB: /b+/', 4, "B"),
+    ],
+)
+def test_no_text(text: str, line: int, name: str) -> None:
+    """A grammar without any text is an error of its own kind that names and places what is to blame."""
+    with pytest.raises(EmptyLanguageError, match=f"{name!r}") as caught:
         constrain.grammar(text)
-    assert caught.value.line == 1
+    assert caught.value.line == line
 
 
 LIMITED = {
@@ -296,11 +306,31 @@ def test_no_argument_for_lark_is_dropped_from_gbnf(options: dict[str, Any]) -> N
         constrain.grammar('root ::= "a"', **options)
 
 
-@pytest.mark.parametrize("text", ['start: "\\ud800"', "start: A\nA: /a+/ & /b+/", 'start: "a" start'])
-def test_empty_grammars_say_why(text: str) -> None:
-    """Terminals that match nothing are named as a reason beside rules that never end."""
-    with pytest.raises(EmptyLanguageError, match="terminal that matches nothing, or has no end"):
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ('start: "\\ud800"', "nothing matches"),
+        ("start: A\nA: /a+/ & /b+/", "nothing matches 'A'"),
+        ('start: "a" start', "'start' always calls itself again"),
+    ],
+)
+def test_empty_grammars_say_why(text: str, reason: str) -> None:
+    """Terminals that match nothing are told from rules that never end."""
+    with pytest.raises(EmptyLanguageError, match=reason):
         constrain.grammar(text)
+
+
+def test_no_start() -> None:
+    """An empty name is no rule, not the default."""
+    for text in ('start: "a"', 'root ::= "a"'):
+        with pytest.raises(SpecError, match="no rule ''"):
+            constrain.grammar(text, start="")
+
+
+@pytest.mark.parametrize("text", ['start: "a"', 'root ::= "a"'])
+def test_byte_order_mark(text: str) -> None:
+    """A byte order mark at the beginning of a file is no part of the grammar."""
+    assert constrain.grammar("\ufeff" + text) == constrain.grammar(text)
 
 
 @pytest.mark.parametrize("value", [0, -1, "5", None, float("nan")])

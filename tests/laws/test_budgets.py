@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.grammars import ir
+from constrain.grammars.combine import union
 from tests import strategies
 from tests.laws.specs import SPECS, real_vocabulary, small_vocabulary
 from tests.laws.walks import allowed, allowed_within, compile_grammar
@@ -58,6 +59,24 @@ def test_adversary_on_lexical_grammars(grammar: ir.Grammar, tokens: TokenList, r
     """The same where lexemes fuse and hide one another, so that separators must stand between them."""
     try:
         compiled = compile_grammar(grammar, tokens)
+    except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
+        return
+    check_budgets(compiled, tokens, rng)
+
+
+@strategies.fixed(15)
+@given(
+    strategies.lexical_grammars(),
+    strategies.lexical_grammars(),
+    strategies.vocabularies('ab.1"; \n#'),
+    st.randoms(use_true_random=False),
+)
+def test_adversary_on_unions(
+    first: ir.Grammar, second: ir.Grammar, tokens: TokenList, rng: random.Random
+) -> None:
+    """The same where two grammars are read apart."""
+    try:
+        compiled = compile_grammar(union(first, second), tokens)
     except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
         return
     check_budgets(compiled, tokens, rng)

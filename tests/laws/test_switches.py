@@ -228,6 +228,26 @@ def test_states_are_constant_along_a_list() -> None:
     assert len(set(nested[1:])) == 1
 
 
+def test_ways_to_cut_a_text_do_not_multiply() -> None:
+    """E2b: with two terminals for the same words, cut anywhere, masks stay and long texts lead to no new states."""
+    name, blank = ir.Repeat(LETTERS, 1, None), ir.Terminal(ir.Repeat(ir.Literal(b" "), 1, None), "blank")
+    one = ir.Terminal(name, "one")
+    other = ir.Terminal(ir.Alternation((name, DIGITS)), "other")
+    ignored = ir.Ignored((2,), leading=True, trailing=True, most=None)
+    tokens = with_all_bytes([b"ab", b"a b", b"  ", b" a", b"b1"])
+    found = []
+    for body in (ir.Choice((ir.TerminalReference(0), ir.TerminalReference(1))), ir.TerminalReference(1)):
+        grammar = ir.Grammar((one, other, blank), {"start": ir.Repetition(body, 1, None)}, "start", ignored)
+        tables = arena(grammar, tokens.build())
+        for word in (b"a", b" ", b"a1", b"a "):
+            lengths = {tables.step_bytes(tables.start, word * n)[0] for n in (8, 16, 64, 256)}
+            assert len(lengths) == 1
+        texts = [b"", b" ", b"ab", b"ab  ", b"a1 b", b"1"]
+        states = [tables.step_bytes(tables.start, text)[0] for text in texts]
+        found.append([members_of(np.array(tables.mask(state)).view(np.int32)) for state in states])
+    assert found[0] == found[1]
+
+
 LONGEST = 9
 LIMITS = sorted(
     {
