@@ -59,6 +59,7 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--max-checks", type=int, default=2000)
     given = parser.parse_args()
     model = constrain.load_model()
     n = n_valid = 0
@@ -75,6 +76,7 @@ def main() -> None:
                 max_tokens=given.max_tokens,
                 temperature=given.temperature,
                 seed=given.seed,
+                max_checks=given.max_checks,
             )
         except ConstrainError as error:
             print(f"{name}: {type(error).__name__}: {str(error)[:200]}", flush=True)

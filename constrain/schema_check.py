@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from constrain.checks import Failure, Progress, Tally, Written
@@ -21,6 +21,7 @@ from constrain.grammars.json_schema.equality import is_equal
 from constrain.grammars.json_schema.evaluate import Evaluator, Fault, Place, applied_at, applied_to, referred
 
 _MOST_DIGITS = 4_000
+_TOO_LARGE = object()
 _IN_STRING = re.compile(rb'[^"\\]*')
 _SCALAR = re.compile(rb"[^,\]}\s:]*")
 
@@ -174,6 +175,9 @@ class _Reading:
                         continue
                 mode = _BLANK
                 value = _scalar(bytes(scalar))
+                if value is _TOO_LARGE:
+                    self._fail("")
+                    return None
                 if at is not None and at.is_object and at.key is None:
                     if not self._is_name(at, value):
                         return None
@@ -212,7 +216,8 @@ class _Reading:
     def ends(self) -> bool:
         """See `Progress`."""
         if self.mode == _OTHER and self.open is None:
-            return self._holds(_scalar(bytes(self.scalar)), self._places(None))
+            value = _scalar(bytes(self.scalar))
+            return self._holds(value, self._places(None)) if value is not _TOO_LARGE else self._fail("")
         return self.is_done
 
     def _places(self, at: _Open | None) -> tuple[Place, ...]:
@@ -239,6 +244,11 @@ class _Reading:
                 return False
         return True
 
+    def _fail(self, pointer: str) -> bool:
+        """Note a fault of the text itself."""
+        self.faults[:] = [Fault(pointer or "#", "")]
+        return False
+
     def _is_name(self, at: _Open, name: str) -> bool:
         """May a property of the container have this name?"""
         places = tuple(
@@ -261,9 +271,15 @@ class _Reading:
 
 
 def _scalar(text: bytes) -> Any:
-    """Return the value of a string, a number or a word; numbers are exact."""
+    """Return the value of a string, a number or a word; numbers are exact.
+
+    Exponents of more than 17 digits are beyond what can be compared: such numbers are no members.
+    """
     if text[:1] in b'tfn"':
         return json.loads(text)
     if any(byte in b".eE" for byte in text) or len(text) > _MOST_DIGITS:
-        return Decimal(text.decode())
+        try:
+            return Decimal(text.decode())
+        except InvalidOperation:
+            return _TOO_LARGE
     return int(text)

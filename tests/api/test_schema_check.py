@@ -103,6 +103,19 @@ def test_processors_refuse() -> None:
         processor.LogitsProcessor(compiled)
 
 
+def test_endless_exponents_are_no_members() -> None:
+    """A number that no decimal can hold is refused, without an error."""
+    spec = constrain.json_schema(
+        {"type": "array", "items": {"type": ["number", "array"]}, "uniqueItems": True}, unsupported="check"
+    )
+    if not spec.checks:
+        pytest.skip("the grammar says all of it")
+    assert spec.matches("[1e99999, 2e99999, []]")
+    assert not spec.matches("[1e99999, 10e99998]")
+    assert not spec.matches(f"[1e{'9' * 30}]")
+    assert spec.explain(f"[1e{'9' * 30}]").offset > 0
+
+
 @pytest.mark.parametrize(
     ("value", "divisor", "expected"),
     [
