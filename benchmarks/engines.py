@@ -74,16 +74,24 @@ class Constrain(Engine):
 
         self._constrain = constrain
         self._vocabulary = constrain.Vocabulary.from_transformers(tokenizer, vocab_size=vocab_size)
-        self._bitmask = constrain.allocate_token_bitmask(1, vocab_size)
-        self.words = np.asarray(self._bitmask)[0]
+        self.bitmask = constrain.allocate_token_bitmask(1, vocab_size)
+        self.words = np.asarray(self.bitmask)[0]
 
     def program(self, schema: Any) -> Program:
         c = self._constrain
         try:
-            compiled = c.compile(c.json_schema(schema), self._vocabulary, cache=False)
+            return self.compiled(c.json_schema(schema))
         except (c.SpecError, c.LimitExceededError) as error:
             raise RefusedError(str(error)) from error
-        return _Started(lambda: _ConstrainSequence(compiled.matcher(), self._bitmask))
+
+    def compiled(self, spec: Any) -> Program:
+        """Compile any spec."""
+        compiled = self.compile(spec)
+        return _Started(lambda: _ConstrainSequence(compiled.matcher(), self.bitmask))
+
+    def compile(self, spec: Any) -> Any:
+        """Return what the package makes of a spec and the vocabulary."""
+        return self._constrain.compile(spec, self._vocabulary, cache=False)
 
 
 class _Started:
@@ -116,7 +124,14 @@ class LLGuidance(Engine):
         self.words = np.zeros(-(-vocab_size // 32), np.int32)
 
     def program(self, schema: Any) -> Program:
-        matcher = self._matcher(self._tokenizer, self._matcher.grammar_from_json_schema(json.dumps(schema)))
+        return self._started(self._matcher.grammar_from_json_schema(json.dumps(schema)))
+
+    def grammar(self, text: str) -> Program:
+        """Compile a grammar in Lark's language."""
+        return self._started(self._matcher.grammar_from_lark(text))
+
+    def _started(self, grammar: Any) -> Program:
+        matcher = self._matcher(self._tokenizer, grammar)
         if matcher.is_error():
             raise RefusedError(matcher.get_error())
         return _Started(lambda: _LLGuidanceSequence(matcher.deep_copy(), self.words))

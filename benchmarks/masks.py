@@ -16,6 +16,7 @@ import argparse
 import gc
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +45,12 @@ class Times:
 
 
 def walk(
-    engine: Engine, program: Program, token_ids: list[int], times: list[float], advance: list[float]
+    engine: Engine,
+    program: Program,
+    token_ids: list[int],
+    times: list[float],
+    advance: list[float],
+    must_end: bool = True,
 ) -> None:
     """Lead a new text through ``token_ids``, appending the seconds of each mask and each step."""
     sequence, clock = program.start(), time.perf_counter
@@ -60,22 +66,29 @@ def walk(
             raise RefusedError(f"a valid document is refused at its token {place}")
         times.append(filled - start)
         advance.append(end - stepped)
-    if not sequence.is_complete():
+    if must_end and not sequence.is_complete():
         raise RefusedError("a valid document may not end")
 
 
 def measure(engine: Engine, schema: Any, documents: list[list[int]]) -> Times:
     """Compile a schema and walk its documents once, cold, then the last one again."""
+    return measure_program(engine, lambda: engine.program(schema), documents)
+
+
+def measure_program(
+    engine: Engine, compile: Callable[[], Program], documents: list[list[int]], must_end: bool = True
+) -> Times:
+    """Do the same for whatever ``compile`` compiles; texts need not be whole unless they must."""
     gc.collect()
     gc.disable()
     try:
         times = Times()
         start = time.perf_counter()
-        program = engine.program(schema)
+        program = compile()
         times.compile = time.perf_counter() - start
         for token_ids in documents:
-            walk(engine, program, token_ids, times.cold, times.advance)
-        walk(engine, program, documents[-1], times.warm, [])
+            walk(engine, program, token_ids, times.cold, times.advance, must_end)
+        walk(engine, program, documents[-1], times.warm, [], must_end)
         return times
     finally:
         gc.enable()

@@ -7,10 +7,12 @@ the spec, checked and compiled again when the file is loaded: JSON with a versio
 from __future__ import annotations
 
 import json
+import operator
 import os
 import tempfile
 import zlib
 from dataclasses import asdict
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +95,9 @@ def _described(spec: Spec) -> dict[str, Any]:
 def _rebuilt(data: dict[str, Any], limits: Limits) -> Spec:
     match data["kind"]:
         case "union":
-            first, second = (_rebuilt(part, limits) for part in data["parts"])
-            return first | second
+            return reduce(operator.or_, [_rebuilt(part, limits) for part in data["parts"]])
         case "concatenation":
-            first, second = (_rebuilt(part, limits) for part in data["parts"])
-            return first + second
+            return reduce(operator.add, [_rebuilt(part, limits) for part in data["parts"]])
         case "regex":
             return regex(data["pattern"], flags=data["flags"], limits=limits)
         case "choice":

@@ -9,7 +9,7 @@ import operator
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -116,6 +116,7 @@ class Spec:
         shown: str,
         watch: Watch,
         checks: tuple[Check, ...] = (),
+        has_members: bool = False,
     ) -> None:
         put = object.__setattr__
         put(self, "checks", checks)
@@ -134,7 +135,8 @@ class Spec:
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
         put(self, "_bytes", None)
-        put(self, "_network", None if grammar is None else build_network(grammar, watch))
+        # What is made of specs with members is flattened when it is asked for: it may be one of many steps.
+        put(self, "_network", None if grammar is None or has_members else build_network(grammar, watch))
         if self._network is not None and _may_be_empty(self._network, kind):
             # Raises EmptyLanguageError where conjunctions turn out to have no member.
             self._byte_arena()
@@ -211,7 +213,15 @@ class Spec:
 
     @property
     def network(self) -> Network:
-        """The grammar as arrays."""
+        """The grammar as arrays.
+
+        Raises
+        ------
+        ConstrainError
+            A grammar that was put together of others can't be flattened; see `build_network`.
+        """
+        if self._network is None:
+            object.__setattr__(self, "_network", build_network(self.grammar, Watch(self.limits)))
         assert self._network is not None
         return self._network
 
@@ -227,37 +237,43 @@ class Spec:
         if not isinstance(other, Spec):
             return NotImplemented
 
+        parts = (*_parts(self, "union"), *_parts(other, "union"))
+
         def parse(text: str) -> Any:
-            return (self if self.matches(text) else other).parse(text)
+            # Where none matches, the last one says why.
+            return next((part for part in parts[:-1] if part.matches(text)), parts[-1]).parse(text)
 
         return Spec(
             "union",
-            (self, other),
+            parts,
             union(self.grammar, other.grammar, Watch(self.limits)),
             parse=parse,
             is_json=self.is_json and other.is_json,
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
-            source={"parts": [self, other]},
-            remake=partial(operator.or_, self, other),
+            source={"parts": parts},
+            remake=partial(_united, parts),
             shown=f"{_operand(self, 'union')} | {_operand(other, 'union')}",
             watch=Watch(self.limits),
             checks=either(self, other),
+            has_members=True,
         )
 
     def __add__(self, other: Spec) -> Spec:
         """Return the spec of texts of this one followed by texts of ``other``; ``parse`` gives the text."""
         if not isinstance(other, Spec):
             return NotImplemented
+        parts = (*_parts(self, "concatenation"), *_parts(other, "concatenation"))
         return Spec(
             "concatenation",
-            (self, other),
+            parts,
             concatenation(self.grammar, other.grammar, Watch(self.limits)),
             ignored=tuple(dict.fromkeys(self.ignored + other.ignored)),
-            source={"parts": [self, other]},
-            remake=partial(operator.add, self, other),
+            source={"parts": parts},
+            remake=partial(_concatenated, parts),
             shown=f"{_operand(self, 'concatenation')} + {_operand(other, 'concatenation')}",
             watch=Watch(self.limits),
             checks=in_sequence(self, other),
+            has_members=True,
         )
 
     def where(self, check: Callable[[Any], bool], *, when: str = "complete") -> Self:
@@ -455,7 +471,7 @@ class Spec:
         """Return what the spec was made from, as arguments of its constructor; ``None`` if that is no text.
 
         ``{"pattern", "flags"}`` for `regex`; ``{"options"}``, as JSON data, for `choice`; ``{"schema",
-        "options"}``, the former as JSON text, for `json_schema` and `python_type`; ``{"parts"}``, two specs,
+        "options"}``, the former as JSON text, for `json_schema` and `python_type`; ``{"parts"}``, specs,
         for unions and concatenations.
         """
         return None if self._source is None else dict(self._source)
@@ -527,6 +543,22 @@ def _with_names(output: Output) -> str:
 
 def _demanding(spec: Spec, check: Any, when: str) -> Spec:
     return spec.where(check, when=when)
+
+
+def _parts(spec: Spec, kind: str) -> tuple[Spec, ...]:
+    """Return the specs that an operand of an operator of ``kind`` was made of by the same operator, else itself."""
+    if spec.kind != kind or spec.checks:
+        return (spec,)
+    assert isinstance(spec._key, tuple)
+    return spec._key
+
+
+def _united(parts: tuple[Spec, ...]) -> Spec:
+    return reduce(operator.or_, parts)
+
+
+def _concatenated(parts: tuple[Spec, ...]) -> Spec:
+    return reduce(operator.add, parts)
 
 
 def _operand(spec: Spec, kind: str) -> str:

@@ -25,7 +25,6 @@ from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
 from constrain.grammars.tags.formats import Choice, Constant, Embedded, Format, Marks
-from constrain.tokenizer_index.network import Network, build_network
 from constrain.tokenizer_index.special_tokens import named_in
 from constrain.tool_output import ToolOutput, read_output
 from constrain.tool_templates import ToolTemplate
@@ -168,14 +167,6 @@ class ToolSpec(Spec):
             object.__setattr__(self, "_grammar", self.frame.grammar(named, Watch(self.limits)))
         assert self._grammar is not None
         return self._grammar
-
-    @property
-    def network(self) -> Network:
-        """The grammar as arrays, made when they are asked for."""
-        if self._network is None:
-            object.__setattr__(self, "_network", build_network(self.grammar, Watch(self.limits)))
-        assert self._network is not None
-        return self._network
 
     @property
     def special_tokens(self) -> tuple[str | int, ...]:

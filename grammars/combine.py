@@ -184,20 +184,15 @@ def _join(
 ) -> Grammar:
     """Return a grammar of both, whose start combines their starts; ``policy`` has the ignored text."""
     n = len(first.terminals)
-    shift = {name: name for name in first.rules}
+    names = set(first.rules)
     new_names: dict[str, str] = {}
     for name in second.rules:
-        new = name
-        while new in shift:
-            new += "'"
-        shift[new] = new_names[name] = new
+        new_names[name] = _fresh(name, names)
     renamed = {
         new_names[name]: run(mapped_symbols(body, lambda t: TerminalReference(t + n), new_names.__getitem__))
         for name, body in second.rules.items()
     }
-    start = "start"
-    while start in shift:
-        start += "'"
+    start = _fresh("start", names)
     body = combine((RuleReference(first.start), RuleReference(new_names[second.start])))
     ignored = Ignored()
     if policy is not None and policy.ignored.terminals:
@@ -498,10 +493,12 @@ def _rules_in(body: Expression) -> Task[set[str]]:
 
 
 def _fresh(name: str, names: set[str]) -> str:
-    while name in names:
-        name += "'"
-    names.add(name)
-    return name
+    found, n = name if name not in names else f"{name}'", len(names)
+    # Counting from how many there are finds a free name soon.
+    while found in names:
+        found, n = f"{name}'{n}", n + 1
+    names.add(found)
+    return found
 
 
 __all__ = ["concatenation", "union", "without_ignored"]

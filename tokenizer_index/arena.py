@@ -129,6 +129,7 @@ _FIRST: dict[int, int] = {
     k.BUF_SEARCH: 64,
     k.BUF_STACK: 256,
     k.BUF_ITEMS: 128,
+    k.BUF_SEEN: 0,
     k.BUF_KERNEL: 128,
     k.BUF_CONFIG: 32,
     k.BUF_NODES: 2048,
@@ -372,6 +373,12 @@ class Arena:
         if self.start < 0:
             raise EmptyLanguageError("no text matches")
 
+    @property
+    def n_states(self) -> dict[str, int]:
+        """How many lexer, parser and matcher states there are so far."""
+        tables = {"lexer states": k.L_OFF, "parser states": k.P_OFF, "matcher states": k.D_OFF}
+        return {name: int(self._header[k.USED + table]) for name, table in tables.items()}
+
     # -------------------------------------------------------------------------------- set-up
 
     def _set(self, table: int, array: NDArray[Any], used: int | None = None) -> None:
@@ -565,9 +572,11 @@ class Arena:
                 return r
             return self._go_on(self._run, op, a, b, c, d, r)
 
-    def _go_on(self, run: _Run, op: int, a: int, b: int, c: int, d: int, r: int) -> int:
+    def _go_on(
+        self, run: _Run, op: int, a: int, b: int, c: int, d: int, r: int, deadline: float = 0.0
+    ) -> int:
+        """Go on with an operation that returned ``r`` early, up to the deadline (0: a step from now)."""
         header = self._header
-        deadline = 0.0
         allowance = _ALLOWANCE
         try:
             while r <= k.GROW and r != k.SEARCH:
@@ -581,7 +590,7 @@ class Arena:
                     now = time.monotonic()
                     if deadline == 0.0:
                         deadline = now + self.limits.step_seconds
-                    elif now > deadline:
+                    if now > deadline:
                         raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
                 elif r == k.FAULT:
                     raise IndexError("a kernel read or wrote outside its tables")
@@ -595,10 +604,19 @@ class Arena:
         return r
 
     def call_costs(
-        self, op: int, a: int = 0, b: int = 0, c: int = 0, *, table: int = -1, width: int = 1
+        self,
+        op: int,
+        a: int = 0,
+        b: int = 0,
+        c: int = 0,
+        *,
+        table: int = -1,
+        width: int = 1,
+        until: float = 0.0,
     ) -> tuple[int, NDArray[np.int64]]:
         """Run an operation on costs; return its result and as many rows of ``table``, if one is named.
 
+        ``until`` is the moment (of ``time.monotonic``) at which the call that asks has lasted too long.
         The result is `SEARCH` where the cost of a state (in S_STUCK) must be searched for.
         """
         shared = self._shared
@@ -608,7 +626,7 @@ class Arena:
                 self._header[k.S_SCRATCH] = scratch.address
                 r: int = self._run_costs(op, self._h, a, b, c, 0)
                 if r <= k.GROW:
-                    r = self._go_on(self._run_costs, op, a, b, c, 0, r)
+                    r = self._go_on(self._run_costs, op, a, b, c, 0, r, until)
                 if r == k.SEARCH:
                     return r, self._header[k.S_STUCK : k.S_STUCK + 1].copy()
                 if table < 0 or r <= 0:

@@ -84,14 +84,15 @@ class Budget:
         LimitExceededError
             The lazy work of this call passed a limit.
         """
-        cost, is_exact = self.costs.cost(state)
+        until = self.costs.until()
+        cost, is_exact = self.costs.cost(state, until)
         if is_exact or cost >= INFINITE or state in self._given_up:
             return MinTokens(cost, is_exact)
         with self._lock:
-            deadline = time.monotonic() + self._seconds
+            deadline = min(time.monotonic() + self._seconds, until)
             if self._has_lower_bound is None:
                 self._has_lower_bound = necessary.prepare(self.costs)
-            if not (self._has_lower_bound and self._search(state, deadline)):
+            if not (self._has_lower_bound and self._search(state, deadline, until)):
                 if len(self._given_up) >= _REMEMBERED:
                     self._given_up.clear()
                 self._given_up.add(state)
@@ -115,7 +116,7 @@ class Budget:
         """
         return self.costs.restrict(state, address, min(remaining - 2, INFINITE - 1))
 
-    def _search(self, start: int, deadline: float) -> bool:
+    def _search(self, start: int, deadline: float, until: float) -> bool:
         """Lower the cost of ``start`` to the exact number of tokens; False where a limit came first."""
         costs = self.costs
         best, _ = costs.cost(start)
@@ -123,7 +124,7 @@ class Budget:
         depth = {start: 0}
         parent: dict[int, int] = {}
         done: dict[int, int] = {}
-        heap = [(costs.necessary(start), 0, 0, start)]
+        heap = [(costs.necessary(start, until), 0, 0, start)]
         is_exact = True
         while heap and heap[0][0] < best:
             _, _, _, state = heapq.heappop(heap)
@@ -134,7 +135,7 @@ class Budget:
                 is_exact = False
                 break
             done[state] = here
-            for after, _, enough, least in costs.expand(state).tolist():
+            for after, _, enough, least in costs.expand(state, until).tolist():
                 if here + 1 < depth.get(after, INFINITE):
                     depth[after] = here + 1
                     parent[after] = state

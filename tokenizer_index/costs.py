@@ -14,6 +14,7 @@ here.
 from __future__ import annotations
 
 import heapq
+import time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ INFINITE = k.INFINITE
 
 _MEMOS = {k.VALUE_COST: (3, 256), k.AFTER_RULE: (2, 256), k.AFTER_TERMINAL: (2, 256), k.SEEN: (2, 512)}
 _BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64, k.RUNS: 0}
+
+_PLACE = "a search for the end of an output"
 
 
 class Costs:
@@ -59,23 +62,27 @@ class Costs:
         arena.set_scalar(k.S_RULES_DONE, 0)
         arena.set_scalar(k.S_IS_PROVEN, int(is_proven))
 
-    def cost(self, state: int) -> tuple[int, bool]:
+    def until(self) -> float:
+        """Return the moment at which a call that begins now has lasted too long."""
+        return time.monotonic() + self.arena.limits.step_seconds
+
+    def cost(self, state: int, until: float = 0.0) -> tuple[int, bool]:
         """Return (tokens that are enough to finish from ``state``, whether no fewer are).
 
         `INFINITE` where no sequence of tokens finishes.
         """
         found = self.arena.known_cost(state)
         if found < 0:
-            found, _ = self.run(k.OP_COST, state)
+            found, _ = self.run(k.OP_COST, state, until=until)
         return found >> 1, bool(found & 1)
 
-    def necessary(self, state: int) -> int:
+    def necessary(self, state: int, until: float = 0.0) -> int:
         """Return a number of tokens that no completion goes below, after `necessary.prepare`."""
-        return self.run(k.OP_BOUND, state, 1)[0]
+        return self.run(k.OP_BOUND, state, 1, until=until)[0]
 
-    def expand(self, state: int) -> NDArray[np.int64]:
+    def expand(self, state: int, until: float = 0.0) -> NDArray[np.int64]:
         """Return the states one token away: rows (state, a token, tokens enough, tokens necessary)."""
-        return self.run(k.OP_EXPAND, state, table=k.BUF_STATES, width=4)[1]
+        return self.run(k.OP_EXPAND, state, table=k.BUF_STATES, width=4, until=until)[1]
 
     def is_alive(self, state: int) -> bool:
         """Does some sequence of tokens finish from ``state``?"""
@@ -96,16 +103,31 @@ class Costs:
         self.arena.call_costs(k.OP_STORE_COST, state, cost, int(is_exact))
 
     def run(
-        self, op: int, a: int = 0, b: int = 0, c: int = 0, *, table: int = -1, width: int = 1
+        self,
+        op: int,
+        a: int = 0,
+        b: int = 0,
+        c: int = 0,
+        *,
+        table: int = -1,
+        width: int = 1,
+        until: float = 0.0,
     ) -> tuple[int, NDArray[np.int64]]:
-        """Run an operation of the kernels, searching for costs where it asks for that."""
+        """Run an operation of the kernels, searching for costs where it asks for that.
+
+        Raises
+        ------
+        LimitExceededError
+            All that lasted longer than ``limits.step_seconds``, or than the moment ``until``.
+        """
+        until = until or self.until()
         while True:
-            result, rows = self.arena.call_costs(op, a, b, c, table=table, width=width)
+            result, rows = self.arena.call_costs(op, a, b, c, table=table, width=width, until=until)
             if result != k.SEARCH:
                 return result, rows
-            self._search(int(rows[0]))
+            self._search(int(rows[0]), until)
 
-    def _search(self, start: int) -> None:
+    def _search(self, start: int, until: float) -> None:
         """Find the cost of a state whose bound cannot be kept, or that nothing finishes from it.
 
         The state of the least bound is looked at first; the first one whose cost is proven ends the search.
@@ -113,7 +135,7 @@ class Costs:
         Raises
         ------
         LimitExceededError
-            Neither was found within the limit on states.
+            Neither was found within the limits on states and time.
         """
         arena, most = self.arena, self.arena.limits.liveness
         parent: dict[int, tuple[int, int]] = {start: (start, 0)}
@@ -121,20 +143,22 @@ class Costs:
         while heap:
             _, depth, state = heapq.heappop(heap)
             if state != start:
-                found, _ = arena.call_costs(k.OP_COST, state)
+                found, _ = arena.call_costs(k.OP_COST, state, until=until)
                 if found != k.SEARCH:
                     if found >> 1 < INFINITE:
                         self._store_path(parent, state, found >> 1)
                         return
                     continue
-            _, rows = arena.call_costs(k.OP_SUCCESSORS, state, table=k.BUF_WALK, width=2)
+            _, rows = arena.call_costs(k.OP_SUCCESSORS, state, table=k.BUF_WALK, width=2, until=until)
             for after in rows[:, 0].tolist():
                 if after not in parent:
                     parent[after] = state, depth + 1
-                    bound, _ = arena.call_costs(k.OP_BOUND, after, 0)
+                    bound, _ = arena.call_costs(k.OP_BOUND, after, 0, until=until)
                     heapq.heappush(heap, (bound + depth, depth + 1, after))
             if len(parent) > most:
-                raise LimitExceededError("liveness", most, "a search for the end of an output")
+                raise LimitExceededError("liveness", most, _PLACE)
+            if time.monotonic() > until:
+                raise LimitExceededError("step_seconds", arena.limits.step_seconds, _PLACE)
         for state in parent:
             self.lower(state, INFINITE, is_exact=True)
 

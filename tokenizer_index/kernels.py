@@ -76,6 +76,7 @@ from constrain.tokenizer_index.layout import (
     BUF_PLAIN,
     BUF_PROOF,
     BUF_SEARCH,
+    BUF_SEEN,
     BUF_SPLIT,
     BUF_STACK,
     BUF_STATES,
@@ -118,6 +119,7 @@ from constrain.tokenizer_index.layout import (
     ENTRY,
     EOS,
     EXACT,
+    FEW_ITEMS,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     GAP,
@@ -259,6 +261,7 @@ from constrain.tokenizer_index.layout import (
     S_REACHED,
     S_RULES_DONE,
     S_SCRATCH,
+    S_SEEN,
     S_SPANNING,
     S_SPARSE,
     S_SPLIT_SIZE,
@@ -484,9 +487,13 @@ def _intern(h, t, buf, n):
 
 @_kernel
 def _slot(memo, stride, key):
-    """Return the slot that holds ``key``, or the free one where it belongs."""
+    """Return the slot that holds ``key``, or the free one where it belongs.
+
+    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of the product depend on no higher bits of the key, so
+    those taken here are the lowest in which ``a`` counts.
+    """
     mask = memo[1] // stride - 1
-    x = ((key * -7046029254386353131) >> 20) & mask
+    x = ((key * -7046029254386353131) >> 32) & mask
     while True:
         k = _get64(memo, x * stride)
         if k == key or k < 0:
@@ -1361,17 +1368,54 @@ def _lower_bound(a, low, high, v):
     return low
 
 
+@_kernel
+def _item_slot(items, slots, mask, item):
+    """Return the slot of an item in the ``mask + 1`` slots of BUF_SEEN, or the free one where it belongs."""
+    x = ((item * -7046029254386353131) >> 32) & mask
+    while True:
+        q = _get64(slots, x)
+        if q < 0 or _get64(items, q) == item:
+            return x
+        x = (x + 1) & mask
+
+
 @_far
 def _add_item(h, n, item):
-    """Append an item to BUF_ITEMS unless it is there; return the new length, or GROW."""
+    """Append an item to BUF_ITEMS unless it is there; return the new length, or GROW.
+
+    A few items are looked through; of more, BUF_SEEN knows the places.
+    """
     buf = _view(h, BUF_ITEMS)
-    for q in range(n):
-        if _get64(buf, q) == item:
-            return n
+    if n < FEW_ITEMS:
+        for q in range(n):
+            if _get64(buf, q) == item:
+                return n
+        r = _room(h, BUF_ITEMS, n + 1)
+        if r < 0:
+            return r
+        _put64(buf, n, item)
+        return n + 1
+    size = _header(h, S_SEEN)
+    if 2 * (n + 1) > size:
+        size = max(8 * FEW_ITEMS, 2 * size)
+        r = _room(h, BUF_SEEN, size)
+        if r < 0:
+            return r
+        slots = _view(h, BUF_SEEN)
+        for x in range(size):
+            _put64(slots, x, -1)
+        for q in range(n):
+            _put64(slots, _item_slot(buf, slots, size - 1, _get64(buf, q)), q)
+        _set_header(h, S_SEEN, size)
+    slots = _view(h, BUF_SEEN)
+    x = _item_slot(buf, slots, size - 1, item)
+    if _get64(slots, x) >= 0:
+        return n
     r = _room(h, BUF_ITEMS, n + 1)
     if r < 0:
         return r
     _put64(buf, n, item)
+    _put64(slots, x, n)
     return n + 1
 
 
@@ -1394,6 +1438,7 @@ def _parser_step(h, p, a, context):
     if r < 0:
         return r
     _set_header(h, S_REACHED, 0)
+    _set_header(h, S_SEEN, 0)
     first = _get64(a_off, a)
     last = _get64(a_off, a + 1)
     n_ignored = flags >> P_IGNORED
@@ -1480,6 +1525,9 @@ def _parser_step(h, p, a, context):
         if origin < 0:
             accepting = P_ACCEPTING
             continue
+        r = _work(h, 1 + (n_reached + _get64(off, origin + 1) - _get64(off, origin)) // 16)
+        if r < 0:
+            return r
         for j in range(_get64(off, origin), _get64(off, origin + 1) - 1):
             w = _get64(pool, j)
             d = w >> 32

@@ -123,6 +123,7 @@ LOW40 = 0xFFFFFFFFFF
     BUF_SEARCH,
     BUF_STACK,
     BUF_ITEMS,
+    BUF_SEEN,  # i64 slots: which of BUF_ITEMS, or -1
     BUF_KERNEL,
     BUF_CONFIG,
     BUF_NODES,
@@ -162,7 +163,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(137)
+) = range(138)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -203,6 +204,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_SPARSE,
     S_SPLIT_SIZE,
     S_REACHED,
+    S_SEEN,  # slots of BUF_SEEN in use
     S_SCRATCH,
     S_PREFIX,
     S_RULES_DONE,
@@ -225,7 +227,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_AFTER_DEDENT,
     S_BLOCKED,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 56)
+) = range(SCALARS, SCALARS + 57)
 MAX_FAR = 64
 HEADER_SIZE = S_FAR + MAX_FAR
 
@@ -235,6 +237,8 @@ FLAG_FRESH, FLAG_ELEMENTS = 1, 2
 E_STRIDE = 8
 E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
 SPARSE, DENSE, LAYER = 0, 1, 2
+FEW_ITEMS = 32
+"""Fewer items of a parser state in the making are not hashed."""
 # A parser state's flags are P_ACCEPTING and, above it, the number of ignored lexemes since the last real one.
 P_ACCEPTING, P_IGNORED = 1, 1
 # In IGNORED: an ignored terminal that is never the last of as many as are allowed in a row.

@@ -8,7 +8,7 @@ what they have at the end, particles stand for the target ``P(y) C(y) Phi(y)`` o
 
 The potential of a partial text is a twist: it is taken back before the next one counts, so it
 changes which particles go on, never the target. So is the outcome of *lookahead*: what a few outputs written
-on from a partial text come to, in the mean, estimates how good its future is. *Moves* after resampling
+on from a partial text come to, in the mean, estimates how good its future is. *Moves* after each block
 write the ends of particles anew and keep the new ones by Metropolis and Hastings's rule, which makes equal copies
 differ again and leaves the target as it is.
 
@@ -53,8 +53,9 @@ T = TypeVar("T")
 # Lanes of random numbers: particles have those from 1, resampling has 0.
 _LOOK_LANE = 1 << 32
 _MOVE_LANE = 1 << 40
-# What a text keeps whose lookahead fails, beside the best one.
-_LOG_FLOOR = -14.0
+# How much a text's own potential counts beside what lookahead says: the less, the wilder the weights of texts that
+# lookahead missed.
+_OWN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class SmcOptions:
     horizon : int
         Most tokens of each.
     rejuvenate : int
-        Moves of each particle after a resampling.
+        Moves of each particle at the end of every block.
     block : int
         Weigh partial texts and resample only after every ``block`` tokens.
     acceptances, max_trials
@@ -327,9 +328,11 @@ class SmcDecoder:
         if is_resampled:
             self._select(state, log_weights, rng.generator(active[0].row.index, step))
             state.resampled_at.append(step)
-            for _ in range(options.rejuvenate):
-                self._move(rng, state)
-        if not has_read or is_resampled:
+        # Always, not only where there was a resampling: whether there is one depends on the particles, and a
+        # kernel leaves a law as it is only if it doesn't choose by where they are whether to move them.
+        for _ in range(options.rejuvenate if is_end else 0):
+            self._move(rng, state)
+        if not has_read or is_resampled or options.rejuvenate:
             self._read(state)
         return state, SmcInfo(len(active), size, is_resampled)
 
@@ -369,10 +372,9 @@ class SmcDecoder:
         if not places:
             return values
         futures = self._look_ahead(rng, reader, [particles[place] for place in places], step)
-        highest = max(futures)
         for place, future in zip(places, futures, strict=True):
             # A few outputs that all fail prove nothing: what may still succeed has to keep some weight.
-            values[place] = max(future, highest + _LOG_FLOOR) if highest > -math.inf else 0.0
+            values[place] = float(np.logaddexp(future + math.log1p(-_OWN), values[place] + math.log(_OWN)))
         return values
 
     def _potentials(self, rows: Sequence[Row], step: int) -> list[float]:
@@ -428,9 +430,8 @@ class SmcDecoder:
             ]
             if not any(growing):
                 return
-            rows = [None if one is None else one.row for one in growing]
-            targets = [None if row is None else row.token_ids for row in rows]
-            lines = reader.seek([None] * n_lines + targets, [None] * n_lines + rows)[n_lines:]
+            rows = [*[None] * n_lines, *(None if one is None else one.row for one in growing)]
+            lines = reader.seek([None if row is None else row.token_ids for row in rows], rows)[n_lines:]
             for one, line, lane in zip(growing, lines, lanes, strict=True):
                 if one is not None:
                     row = one.row
@@ -450,53 +451,47 @@ class SmcDecoder:
             particle.row.log_weight = total - math.log(n)
 
     def _move(self, rng: RandomStreams, state: Population) -> None:
-        """Write the end of each particle anew, from a place chosen at random, and keep it by the rule.
+        """Write the end of each unfinished particle anew, from a place chosen at random, and keep it by the rule.
 
-        The new end stops where the population is. With random weights ``W`` of the proposals' steps the rule
-        compares those of the two ends: they are part of what the chain moves.
+        The new end must be as long, and unfinished as well: so finished particles, which stop the sampler once
+        there are no others, are as many as without moves. Weights stay as they are. Random weights of the
+        proposals' steps are part of what the chain moves.
         """
         lane = _MOVE_LANE + state.moves
-        movers, draws = [], []
-        for particle in state.particles:
-            # Equal weights follow a resampling, so nobody is dead here.
+        movers: list[_Mover] = []
+        draws: list[float] = []
+        moved = [place for place, one in enumerate(state.particles) if not one.row.is_finished]
+        before = [state.particles[place] for place in moved]
+        for particle in before:
             generator = rng.generator(particle.row.index, state.n_steps, lane + len(movers))
             place = int(generator.integers(len(particle.steps)))
             movers.append(self._cut(particle, state.first, place))
             draws.append(generator.random())
         state.moves += len(movers)
         n_lines = state.reader.n_lines
-        # Finished ones have no line any more; any will do, it reads what it has not.
-        own = (0 if particle.row.is_finished else particle.line for particle in state.particles)
-        state.reader.select([*range(n_lines), *own])
+        state.reader.select([*range(n_lines), *(particle.line for particle in before)])
         lanes = range(lane, lane + len(movers))
         self._finish(rng, state.reader, n_lines, movers, lanes, state.n_steps, state.n_steps)
-        valid = [one for one in movers if one.row.log_weight > -math.inf]
         for place, one in enumerate(movers):
             one.line = n_lines + place
+        valid = [one for one in movers if not one.row.is_finished]
         if self.options.lookahead:
             # Rows must have read their texts before others are written on from them.
-            texts = [None if one.row.is_finished else one.row.token_ids for one in movers]
-            state.reader.seek([None] * n_lines + texts, [None] * n_lines + [one.row for one in movers])
+            rows = [*[None] * n_lines, *(None if one.row.is_finished else one.row for one in movers)]
+            state.reader.seek([None if row is None else row.token_ids for row in rows], rows)
         values = iter(self._values(rng, state.reader, valid, state.n_steps))
-        for place, (old, new, draw) in enumerate(zip(state.particles, movers, draws, strict=True)):
-            value = next(values) if new.row.log_weight > -math.inf else -math.inf
+        for place, old, new, draw in zip(moved, before, movers, draws, strict=True):
+            value = -math.inf if new.row.is_finished else next(values)
             begin = len(new.steps) - new.n_new
-            log_alpha = (
-                sum(step.log_weight for step in new.steps[begin:])
-                + value
-                + math.log(len(old.steps))
-                - sum(step.log_weight for step in old.steps[begin:])
-                - (old.log_phi if old.row.is_finished else old.twist)
-                - math.log(len(new.steps))
-                if value > -math.inf
-                else -math.inf
-            )
-            if math.log1p(-draw) > log_alpha:
+            log_alpha = value - old.twist
+            log_alpha += sum(step.log_weight for step in new.steps[begin:])
+            log_alpha -= sum(step.log_weight for step in old.steps[begin:])
+            if value == -math.inf or math.log1p(-draw) > log_alpha:
                 _count_calls(old.row, [new.row])
                 continue
             state.accepted_moves += 1
             new.row.log_weight = old.row.log_weight
-            new.twist, new.log_phi = (0.0, value) if new.row.is_finished else (value, 0.0)
+            new.twist = value
             state.particles[place] = new
 
     def _cut(self, particle: Particle, first: Row, place: int) -> _Mover:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
+import pickle
 import random
 import re
 import threading
 import time
 from enum import Enum, IntEnum
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +20,7 @@ import pytest
 from hypothesis import given
 
 import constrain
+from constrain import base_spec
 from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.grammars import ir
 from constrain.grammars.combine import concatenation, union, without_ignored
@@ -497,3 +501,22 @@ def test_union_and_concatenation_are_those_of_languages(first: ir.Grammar, secon
     assert members(union(first, second)) == one | other
     joined = {a + b for a in one for b in other if len(a + b) <= LENGTH}
     assert members(concatenation(first, second)) == joined
+
+
+@pytest.mark.parametrize("combine", [operator.or_, operator.add])
+def test_many_specs_are_put_together_in_steps(combine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the last step is flattened, when it is asked for; nothing nests with their number."""
+    words = [constrain.regex(f"w{i};") for i in range(1_500)]
+    built: list[object] = []
+    build = base_spec.build_network
+    monkeypatch.setattr(
+        base_spec, "build_network", lambda grammar, watch: built.append(grammar) or build(grammar, watch)
+    )
+    spec = reduce(combine, words)
+    assert built == []
+    text = "w1499;" if combine is operator.or_ else "".join(f"w{i};" for i in range(1_500))
+    assert spec.matches(text)
+    assert spec.parse(text) == text
+    assert sum(grammar is spec.grammar for grammar in built) == 1
+    again = pickle.loads(pickle.dumps(spec))
+    assert (again, hash(again)) == (spec, hash(spec))

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import constrain
+from constrain.errors import LimitExceededError
 from constrain.grammars import ir
 from constrain.spec import Spec
-from constrain.tokenizer_index import layout, necessary
+from constrain.tokenizer_index import arena, layout, necessary
 from constrain.tokenizer_index.arena import Arena, ArenaOptions
 from constrain.tokenizer_index.budget import Budget, MinTokens
 from constrain.tokenizer_index.costs import INFINITE
@@ -468,3 +469,55 @@ def test_the_first_terminal_costs_what_it_needs() -> None:
     assert matcher.min_tokens_to_finish() == 6
     assert matcher.accept_string("x")
     assert matcher.min_tokens_to_finish() == 5
+
+
+def nested_texts(**limits: float) -> constrain.Matcher:
+    spec = constrain.grammar('start: e\ne: "(" e ")" | "a"\n', syntax="lark")
+    return constrain.compile(spec, one_byte_per_token().build(), limits=constrain.Limits(**limits)).matcher()
+
+
+def test_deep_nesting_costs_no_more_than_its_depth() -> None:
+    """Memos of a hundred thousand parser states are found again at once."""
+    matcher = nested_texts()
+    for _ in range(100_000):
+        assert matcher.accept_token(ord("("))
+    assert matcher.min_tokens_to_finish() == 100_001
+
+
+def test_time_for_costs_is_that_of_the_call() -> None:
+    """All that one question asks of the kernels is counted together."""
+    matcher = nested_texts(step_seconds=1e-9)
+    for _ in range(100_000):
+        assert matcher.accept_token(ord("("))
+    with pytest.raises(LimitExceededError) as caught:
+        matcher.min_tokens_to_finish()
+    assert caught.value.limit == "step_seconds"
+
+
+def test_searches_for_costs_are_counted_with_their_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of many small steps ends at the moment at which the call has lasted too long."""
+    matcher = nested_texts()
+    matcher.accept_token(ord("("))
+    tables = matcher._compiled.budget(matcher._arena).costs
+    now = iter(range(10**9))
+    monkeypatch.setattr("constrain.tokenizer_index.costs.time.monotonic", lambda: float(next(now)))
+    with pytest.raises(LimitExceededError) as caught:
+        tables._search(matcher._state, until=-1.0)
+    assert caught.value.limit == "step_seconds"
+
+
+def test_ambiguity_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Completing x in ever more ways ends with the limit on seconds; what was read before is right."""
+    monkeypatch.setattr(arena, "_ALLOWANCE", 2_000)
+    spec = constrain.grammar('start: x\nx: x x | "a"\n', syntax="lark", lexing="any")
+    compiled = constrain.compile(
+        spec, one_byte_per_token().build(), limits=constrain.Limits(step_seconds=1e-9)
+    )
+    matcher, n = compiled.matcher(), 0
+    with pytest.raises(LimitExceededError) as caught:
+        for _ in range(2_000):
+            assert matcher.accept_token(ord("a"))
+            n += 1
+    assert caught.value.limit == "step_seconds"
+    assert 40 < n < 400
+    assert matcher.is_accepting()
