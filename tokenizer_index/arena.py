@@ -748,6 +748,10 @@ class Arena:
         if table in (k.MASKS, k.E_MASK):
             size = max(need, old.size + max(old.size // 2, 8 * self.index.n_words))
         dtype = old.dtype
+        if table not in _MEMOS and table not in _FILLED:
+            # Near the limit, what is left counts: larger steps would give up with half of it unused.
+            left = (self.limits.arena_bytes - self.n_bytes) // dtype.itemsize
+            size = max(need, min(size, old.size + left // 4))
         n_bytes = self.n_bytes + (size - old.size) * dtype.itemsize
         if n_bytes > self.limits.arena_bytes:
             raise ArenaFull("arena_bytes", self.limits.arena_bytes)

@@ -1,6 +1,6 @@
 """A grammar flattened to arrays: byte automaton of all terminals, transition network of all rules.
 
-`build_network(grammar, watch)` is independent of any tokenizer and uses no kernels.
+`build_network(grammar, watch)` is independent of any tokenizer.
 
 Byte automaton (the lexer)
 --------------------------
