@@ -201,7 +201,10 @@ class ArenaOptions:
         First size of every growing table, ``None`` for sensible ones.
     use_mask_memo, use_visit_memo, use_slices, split_entries, use_canon : bool
         Remember whole masks; remember closed visits; use the vocabulary's slice; build entries per
-        terminal; share entries between counts.
+        terminal and of like ones; share entries between counts.
+    split_size, sparse_size : int or None
+        Smallest walk, in trie nodes, that is replaced by entries of other states; most tokens that an entry lists.
+        ``None`` for sensible ones.
     """
 
     initial_capacity: int | None = None
@@ -210,6 +213,8 @@ class ArenaOptions:
     use_slices: bool = True
     split_entries: bool = True
     use_canon: bool = True
+    split_size: int | None = None
+    sparse_size: int | None = None
 
 
 class ArenaFull(LimitExceededError):
@@ -415,8 +420,9 @@ class Arena:
         header[k.S_USE_SPLIT] = self.options.split_entries
         header[k.S_USE_CANON] = self.options.use_canon
         # A list of tokens beats a dense row up to about a quarter of the row's size.
-        header[k.S_SPARSE] = min(1024, max(32, index.n_words))
-        header[k.S_SPLIT_SIZE] = 1500
+        sparse, split = self.options.sparse_size, self.options.split_size
+        header[k.S_SPARSE] = min(1024, max(32, index.n_words)) if sparse is None else sparse
+        header[k.S_SPLIT_SIZE] = 1500 if split is None else split
         header[k.S_LIVENESS] = self.limits.liveness
         header[k.S_LEXER_STATES] = self.limits.lexer_states
         header[k.S_MASK_SLOTS] = max(1, self.limits.mask_bytes // (4 * index.n_words))
@@ -601,6 +607,7 @@ class Arena:
                 r = run(op, self._h, a, b, c, d)
         finally:
             header[k.S_WORK_LIMIT] = _ALLOWANCE
+            header[k.S_WALK_KEY] = 0
         return r
 
     def call_costs(
