@@ -573,31 +573,33 @@ class Arena:
     def _call(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
         """Run one operation, growing tables as it asks."""
         with self.lock:
-            r: int = self._run(op, self._h, a, b, c, d)
-            if r > k.GROW:
-                return r
-            return self._go_on(self._run, op, a, b, c, d, r)
+            return self._run_on(self._run, op, a, b, c, d)
 
-    def _go_on(
-        self, run: _Run, op: int, a: int, b: int, c: int, d: int, r: int, deadline: float = 0.0
-    ) -> int:
-        """Go on with an operation that returned ``r`` early, up to the deadline (0: a step from now)."""
+    def _run_on(self, run: _Run, op: int, a: int, b: int, c: int, d: int, until: float = 0.0) -> int:
+        """Run an operation to its end, up to the moment ``until`` (0: a step from now)."""
         header = self._header
-        allowance = _ALLOWANCE
+        header[k.S_WORK] = 0
+        begun = time.monotonic()
+        r = run(op, self._h, a, b, c, d)
+        if r > k.GROW or r == k.SEARCH:
+            return r
+        deadline = until or begun + self.limits.step_seconds
+        allowance = float(_ALLOWANCE)
         try:
             while r <= k.GROW and r != k.SEARCH:
                 if r == k.GROW:
                     self._grow()
                 elif r == k.TICK:
-                    # A search begins again from nothing, so it gets more time before the next look.
-                    allowance = min(2 * allowance, _MOST_ALLOWANCE)
-                    header[k.S_WORK] = 0
-                    header[k.S_WORK_LIMIT] = allowance
                     now = time.monotonic()
-                    if deadline == 0.0:
-                        deadline = now + self.limits.step_seconds
                     if now > deadline:
                         raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
+                    # A search begins again from nothing, so it gets more time before the next look, but hardly more
+                    # than there is left, as fast as it went so far.
+                    left = allowance * (deadline - now) / max(now - begun, 1e-6)
+                    allowance = min(2 * allowance, _MOST_ALLOWANCE, 1.1 * left + _ALLOWANCE / 50)
+                    begun = now
+                    header[k.S_WORK] = 0
+                    header[k.S_WORK_LIMIT] = int(allowance)
                 elif r == k.FAULT:
                     raise IndexError("a kernel read or wrote outside its tables")
                 elif header[k.S_LIMIT] == k.LIMIT_LEXER_STATES:
@@ -631,9 +633,7 @@ class Arena:
             scratch = self._scratch = shared.borrow()
             try:
                 self._header[k.S_SCRATCH] = scratch.address
-                r: int = self._run_costs(op, self._h, a, b, c, 0)
-                if r <= k.GROW:
-                    r = self._go_on(self._run_costs, op, a, b, c, 0, r, until)
+                r = self._run_on(self._run_costs, op, a, b, c, 0, until)
                 if r == k.SEARCH:
                     return r, self._header[k.S_STUCK : k.S_STUCK + 1].copy()
                 if table < 0 or r <= 0:
@@ -683,7 +683,8 @@ class Arena:
             return
         old = self._array(table)
         need = int(header[k.S_GROW_NEED])
-        size = max(need, 2 * old.size)
+        # Small tables are passed quickly where there is much to do.
+        size = max(need, (4 if old.nbytes <= 8192 else 2) * old.size)
         if table in (k.MASKS, k.E_MASK):
             size = max(need, old.size + max(old.size // 2, 8 * self.index.n_words))
         dtype = old.dtype
@@ -756,9 +757,7 @@ class Arena:
             scratch = self._scratch = shared.borrow()
             try:
                 self._header[k.S_SCRATCH] = scratch.address
-                r = self._run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
-                if r <= k.GROW:
-                    self._go_on(self._run, k.OP_FILL_MASK, state, address, 0, 0, r)
+                self._run_on(self._run, k.OP_FILL_MASK, state, address, 0, 0)
             finally:
                 self._scratch = None
                 shared.give_back(scratch)

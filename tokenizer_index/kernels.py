@@ -2618,13 +2618,10 @@ def _entry_like(h, t, l, g):
         return r
     if r == 0:
         return DEAD
-    if t > 0:
-        r = _is_nested(h, t)
-    else:
-        r = _slice_layer(h, g) >> 1
+    r = _is_nested(h, t) if t > 0 else _slice_layer(h, g)
     if r <= GROW:
         return r
-    if r > 0:
+    if (t > 0 and r > 0) or r > 1:
         return DEAD
     model = _entry_whole(h, t, g)
     if model < 0:
@@ -3186,6 +3183,10 @@ def _or_entry(h, e, out):
 
 @_kernel
 def _push_result(h, e):
+    """Append entry ``e`` to RESULT if it has tokens."""
+    attr = _view(h, E_ATTR)
+    if _get64(attr, e * E_STRIDE + E_KIND) == SPARSE and _get64(attr, e * E_STRIDE + E_TOK_N) == 0:
+        return 0
     n = _header(h, USED + RESULT)
     r = _room(h, RESULT, n + 1)
     if r < 0:
@@ -3204,13 +3205,17 @@ def _list_intern(h, first):
     if r < 0:
         return r
     part = (result[0] + 8 * first, result[1] - first)
-    _sort_at(h, part[0], n, part[0] + 8 * n)
+    # Lists of visits have much in common: drop repeats before sorting.
+    entries = _view(h, E_ATTR)
+    stamp = _next_stamp(h)
     m = 0
     for i in range(n):
         v = _get64(part, i)
-        if m == 0 or v != _get64(part, m - 1):
+        if _get64(entries, v * E_STRIDE + E_STAMP) != stamp:
+            _put64(entries, v * E_STRIDE + E_STAMP, stamp)
             _put64(part, m, v)
             m += 1
+    _sort_at(h, part[0], m, part[0] + 8 * m)
     count = _header(h, USED + V_OFF)
     r = _room(h, V_ATTR, 2 * count + 2)
     if r < 0:
@@ -3220,7 +3225,6 @@ def _list_intern(h, first):
         return v
     _set_header(h, USED + RESULT, first + m)
     if v == count:
-        entries = _view(h, E_ATTR)
         cost = 0
         for i in range(m):
             cost += _get64(entries, _get64(part, i) * E_STRIDE + E_COST)

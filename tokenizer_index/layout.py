@@ -231,7 +231,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_WALK_EXITS,
     S_FAR,  # addresses of the far functions from here on
 ) = range(SCALARS, SCALARS + 60)
-MAX_FAR = 64
+MAX_FAR = 80
 HEADER_SIZE = S_FAR + MAX_FAR
 
 L_STRIDE = 9
