@@ -311,7 +311,9 @@ def _assemble(
     terminals = grammar.terminals
     greedy = [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)]
     is_lexing_proven = _is_lexing_proven(terminals, lexemes, proven)
-    priority = [terminal.priority for terminal in terminals]
+    # Only their order counts, and tables hold small numbers.
+    ranks = {value: rank for rank, value in enumerate(sorted({t.priority for t in terminals}))}
+    priority = [ranks[terminal.priority] for terminal in terminals]
     marks = None
     if lines is not None:
         priority = lines.priorities(priority)

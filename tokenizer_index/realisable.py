@@ -132,6 +132,7 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
+        self._after_alike: dict[frozenset[int], int] = {}
         self._follow, firsts = following_terminals(rules, len(walk.first), lines.marks, watch)
         ignored_bits = self._ignored_bits()
         expected = {
@@ -160,12 +161,19 @@ class _Analysis:
         """Return the bits of all terminals that may be expected where ``t`` was read."""
         if t in self._ignored.terminals:
             return -1
-        found = 0
-        for x in self._walk.may_end_with(t):
-            if x in self._ignored.terminals:
-                return -1
-            found |= self._follow.get(x, 0)
-        return found | self._ignored_bits()
+        alike = self._walk.may_end_with(t)
+        self._watch.step(_PLACE, 1 + len(alike) // 8)
+        key = frozenset(alike)
+        found = self._after_alike.get(key)
+        if found is None:
+            found = -1
+            if key.isdisjoint(self._ignored.terminals):
+                self._watch.step(_PLACE, 1 + len(alike) * len(self._walk.first) // 256)
+                found = self._ignored_bits()
+                for x in alike:
+                    found |= self._follow.get(x, 0)
+            self._after_alike[key] = found
+        return found
 
     def _ignored_bits(self) -> int:
         return sum(1 << b for b in self._ignored.terminals)
