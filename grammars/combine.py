@@ -296,6 +296,8 @@ class _Rewriting:
         self.empty_rules: set[str] = set()
         self.find_empty_rules()
         ignored = source.ignored
+        for index in ignored.terminals:
+            self.terminals[index] = replace(self.terminals[index], is_blank=True)
         blank = Choice(tuple(TerminalReference(t) for t in ignored.terminals))
         gap = _fresh("blanks", self.names)
         self.gap = RuleReference(gap)

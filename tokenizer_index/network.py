@@ -112,7 +112,7 @@ class Network:
         The empty text is in the language.
     n_starts : int
         So many dotted states, from 0, are first ones of the augmented start: alternatives that are read apart.
-    terminal_names, terminal_pointers : tuple of str
+    terminal_names, terminal_pointers, terminal_is_blank : tuple
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
@@ -164,6 +164,7 @@ class Network:
     start_nullable: bool
     terminal_names: tuple[str, ...]
     terminal_pointers: tuple[str | None, ...]
+    terminal_is_blank: tuple[bool, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
     unsound: tuple[int, int] | None
@@ -407,6 +408,7 @@ def _assemble(
         start_nullable=rules.start_nullable,
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
+        terminal_is_blank=tuple([terminal.is_blank for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
         is_lexing_proven=is_lexing_proven,
         unsound=found.problem,
