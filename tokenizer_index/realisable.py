@@ -369,19 +369,33 @@ class _Places:
 
     def _fill(self) -> None:
         """Find for each kind and dotted state the kinds with which its rule may end: the least fixpoint."""
-        n, ends = self._n, self._ends
-        is_changed = True
-        while is_changed:
-            is_changed = False
-            for d in reversed(range(n)):
+        n, ends, rules = self._n, self._ends, self._rules
+        # For each dotted state those whose ends are made from its own.
+        users: list[set[int]] = [set() for _ in range(n)]
+        for d in range(n):
+            for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+                users[rules.terminal_target[e]].add(d)
+            for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
+                users[rules.rule_target[e]].add(d)
+                users[rules.rule_start[rules.rule_symbol[e]]].add(d)
+        todo = set(range(n))
+        while todo:
+            # Later states first: most ends come from behind.
+            for d in sorted(todo, reverse=True):
+                todo.discard(d)
                 self._watch.step(_PLACE, len(self._refused))
+                is_changed = False
+                together: dict[tuple[int, int], int] = {}
                 for k in range(len(self._refused)):
-                    found = self._ends_of(k, d)
+                    found = self._ends_of(k, d, together)
                     if found != ends[k * n + d]:
                         ends[k * n + d] = found
                         is_changed = True
+                if is_changed:
+                    todo |= users[d]
 
-    def _ends_of(self, k: int, d: int) -> int:
+    def _ends_of(self, k: int, d: int, together: dict[tuple[int, int], int]) -> int:
+        """Return the kinds for ``k`` and ``d``; ``together`` keeps, for kinds and a state behind a rule, all theirs."""
         rules, n, ends = self._rules, self._n, self._ends
         refused = self._refused[k][self._inside[d]]
         found = 1 << k if rules.is_final[d] else 0
@@ -393,8 +407,15 @@ class _Places:
             elif not refused >> u & 1:
                 found |= ends[self._kind[u] * n + target]
         for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
-            for last in _members(ends[k * n + rules.rule_start[rules.rule_symbol[e]]]):
-                found |= ends[last * n + rules.rule_target[e]]
+            target = rules.rule_target[e]
+            key = ends[k * n + rules.rule_start[rules.rule_symbol[e]]], target
+            behind = together.get(key)
+            if behind is None:
+                behind = 0
+                for last in _members(key[0]):
+                    behind |= ends[last * n + target]
+                together[key] = behind
+            found |= behind
         return found
 
     def _last_kinds(self) -> int:
