@@ -333,7 +333,7 @@ class _Loader:
         self.imported += len(known.text)
         self.watch.at_most("positions", self.imported, f"the imports of {file.name}")
         self.open.append(file)
-        found = yield self.load(known, rename, file.parent)
+        found: Definitions = yield self.load(known, rename, file.parent)
         self.open.pop()
         return found
 
