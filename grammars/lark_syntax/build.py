@@ -185,7 +185,7 @@ class _Builder:
     def lark(self, text: str) -> Task[ir.Grammar]:
         """Return a nested grammar, which has its own names and ignored text."""
         options = replace(self.options, indentation=None)
-        read = yield _read(text, None, self.watch, options, {}, {}, self.depth + 1)
+        read: LarkGrammar = yield _read(text, None, self.watch, options, {}, {}, self.depth + 1)
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
@@ -246,7 +246,8 @@ class _Builder:
             case Special():
                 return self.lexicon.special(node, module)
             case Nested():
-                return (yield self.nested(node, module))
+                reference: ir.TerminalReference = yield self.nested(node, module)
+                return reference
         raise TypeError(f"no node: {node!r}")
 
     def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
