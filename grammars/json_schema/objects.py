@@ -173,7 +173,7 @@ def _value(builder: Builder, facts: Facts, name: str) -> Alternatives:
 
 def _extras(builder: Builder, facts: Facts, known: dict[str, None], pointers: dict[str, str]) -> list[Extra]:
     """Return the classes of additional properties that there may be."""
-    if not facts.members and not facts.names and not any([part.patterns for part in facts.objects]):
+    if not facts.members and not facts.names and not any(part.patterns for part in facts.objects):
         if len(facts.objects) == 1 and facts.objects[0].additional is False:
             return []
         one = KeyClass((), additional_locations(facts), ())
