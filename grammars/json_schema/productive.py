@@ -28,7 +28,7 @@ def unproductive_rules(
         return False
 
     # Rules come before those that they need, as a rule; so most are settled in one pass from the last to the first.
-    for name in reversed(needs):
+    for name in reversed(tuple(needs)):
         watch.step(name)
         if all(map(is_met, needs[name])):
             unproductive.discard(name)
