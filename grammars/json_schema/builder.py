@@ -32,6 +32,7 @@ from constrain.grammars.json_schema.branches import Brancher
 from constrain.grammars.json_schema.cursor import Cursor, LeavesOpen
 from constrain.grammars.json_schema.derived import DerivedSchemas
 from constrain.grammars.json_schema.drafts import HANDLERS
+from constrain.grammars.json_schema.dynamic import DynamicReferences
 from constrain.grammars.json_schema.facts import (
     ARRAY,
     BOOLEAN,
@@ -125,6 +126,8 @@ class Builder:
         See `Cursor`.
     skips_unevaluated : bool
         See `Cursor`.
+    is_dynamic : bool
+        Follow references that name something else by how their place was come to.
     """
 
     def __init__(
@@ -137,6 +140,7 @@ class Builder:
         *,
         tracks: bool = False,
         skips_unevaluated: bool = False,
+        is_dynamic: bool = False,
     ) -> None:
         self.options = options
         self.watch = watch
@@ -152,7 +156,11 @@ class Builder:
         # Grammars in the place of terminals.
         self.inner: dict[int, Grammar] = {}
         self._draft = draft
-        self._references = References(root, draft, options.registry)
+        self._references = (
+            DynamicReferences(root, draft, options.registry, watch)
+            if is_dynamic
+            else References(root, draft, options.registry)
+        )
         self.derived = DerivedSchemas(self._read_alone)
         self._brancher = Brancher(self)
         self._cursor = Cursor(
