@@ -3543,7 +3543,7 @@ def _step_or_dead(h, l, c):
 
 
 @_kernel
-def _pair(l, g):
+def _both_states(l, g):
     return ((l + 4) << 32) | (g + 4)
 
 
@@ -3607,7 +3607,7 @@ def _walk_apart(h, first, last, depth0, n_tokens, n_gone, n_exits, stamp, n_mark
                     return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16), n_gone, n_exits, n_marked
                 _put64(gone, n_gone, t)
                 n_gone += 1
-        _put64(stack, depth, _pair(l, g))
+        _put64(stack, depth, _both_states(l, g))
         i += 1
     return n_tokens, n_gone, n_exits, n_marked
 
@@ -3729,7 +3729,7 @@ def _entry_like(h, t, l, g):
                     n_gone += 1
             if w >> 24 > 1:
                 depth = (w >> 8) & 0xFFFF
-                _put64(stack, depth, _pair(s, s2))
+                _put64(stack, depth, _both_states(s, s2))
                 n_tokens, n_gone, n_exits, n_marked = _walk_apart(
                     h, x + 1, x + (w >> 24), depth - 1, n_tokens, n_gone, n_exits, stamp, n_marked
                 )
@@ -3739,7 +3739,7 @@ def _entry_like(h, t, l, g):
         base = _view(h, TRIE_BASE)
         sizes = _view(h, TRIE_SIZE)
         for k in range(_header(h, S_TRIES)):
-            _put64(stack, 0, _pair(l, g))
+            _put64(stack, 0, _both_states(l, g))
             b = _get64(base, k)
             n_tokens, n_gone, n_exits, n_marked = _walk_apart(
                 h, b, b + _get64(sizes, k), 0, n_tokens, n_gone, n_exits, stamp, n_marked
