@@ -24,6 +24,7 @@ from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.productive import unproductive_rules
 from constrain.grammars.json_schema.resolve import draft_of
+from constrain.grammars.json_schema.unordered import Element, unordered_machine
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.parse import parse_regex
 
@@ -80,12 +81,6 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
     if not isinstance(root, (dict, bool)):
         raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
     draft = options.draft or _draft(root)
-    if options.property_order == "any":
-        raise UnsupportedFeatureError(
-            'property_order="any"',
-            hint='Use property_order="schema".',
-            reason="is not available yet",
-        )
     try:
         read = _built(root, draft, options, watch)
     except (UnsupportedFeatureError, LimitExceededError) as error:
@@ -131,6 +126,12 @@ def _built(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> Sche
     rules.update(builder.rules)
     if builder.uses_any:
         rules.update(terminals.ANY_RULES)
+        if options.property_order == "any":
+            key = builder.additional_key({}, is_distinct=True)
+            member = Element(
+                key, (terminals.ANY_VALUE,), is_required=False, is_single=False, is_distinct=True
+            )
+            rules[terminals.ANY_OBJECT.name] = unordered_machine([member], 0, None)
     if builder.needs:
         builder.need(_START, found)
         unproductive = unproductive_rules(builder.needs, watch)

@@ -19,6 +19,7 @@ from constrain.grammars.ir import (
     Choice,
     Expression,
     Grammar,
+    Intersection,
     Literal,
     Pattern,
     RuleReference,
@@ -413,8 +414,13 @@ class Builder:
         self.terminals.append(terminal)
         return reference
 
-    def additional_key(self, known: dict[str, None]) -> TerminalReference:
-        """Return the terminal of the names of properties other than ``known``."""
+    def additional_key(self, known: dict[str, None], *, is_distinct: bool = False) -> TerminalReference:
+        """Return the terminal of the names of properties other than ``known``, each in one spelling if asked."""
+        if is_distinct:
+            key = ("additional, in one spelling", tuple(known))
+            parts = strings.in_one_spelling(known)
+            pattern = parts[0] if len(parts) == 1 else Intersection(tuple(parts))
+            return self.terminal(key, pattern, "name of an additional property")
         if not known:
             return terminals.STRING
         key = ("additional", tuple(known))
