@@ -938,11 +938,18 @@ def _has_follow(network: Network) -> NDArray[np.int32]:
     rule_of, is_final = network.rule_of.tolist(), network.is_final.tolist()
     goes_on = [term_off[d] != term_off[d + 1] or rule_off[d] != rule_off[d + 1] for d in range(len(rule_of))]
     rule_goes_on = [False] * network.n_rules
-    edges = list(zip(network.rule_symbol.tolist(), network.rule_target.tolist(), strict=True))
-    for _ in range(network.n_rules + 1):
-        for rule, d in edges:
-            if goes_on[d] or (is_final[d] and rule_goes_on[rule_of[d]]):
-                rule_goes_on[rule] = True
+    # For each rule, those that a rule which calls it last ends with.
+    last: list[list[int]] = [[] for _ in rule_goes_on]
+    found = []
+    for rule, d in zip(network.rule_symbol.tolist(), network.rule_target.tolist(), strict=True):
+        if goes_on[d]:
+            found.append(rule)
+        if is_final[d]:
+            last[rule_of[d]].append(rule)
+    for rule in found:  # grows while it is read
+        if not rule_goes_on[rule]:
+            rule_goes_on[rule] = True
+            found += last[rule]
     answer[:] = 0
     for t, d in zip(network.terminal_symbol.tolist(), targets, strict=True):
         if goes_on[d] or (is_final[d] and rule_goes_on[rule_of[d]]):

@@ -3409,7 +3409,8 @@ def _entry_less(h, t, l):
             n_removed = _walk_less(h, y + 1, y + (w >> 24), depth - 1, n_removed, stamp)
             if n_removed < 0:
                 return n_removed
-    # The tokens that are left.
+    # The tokens that are left. They take the place of a walk's that scratch may still hold.
+    _set_header(h, S_WALK_KEY, 0)
     if n_removed > 32:
         r = _room(h, BUF_CHARS, 2 * n_removed)
         if r < 0:
