@@ -3373,6 +3373,7 @@ def _entry_less(h, t, l):
     e0 = _entry_whole(h, t, shared)
     if e0 < 0:
         return e0
+    _set_header(h, S_WALK_KEY, 0)
     stack = _scratch(h, X_STACK)
     mark = _scratch(h, X_MARK)
     last_mark = mark[1] - 1
@@ -3543,7 +3544,7 @@ def _step_or_dead(h, l, c):
 
 
 @_kernel
-def _both_states(l, g):
+def _two_states(l, g):
     return ((l + 4) << 32) | (g + 4)
 
 
@@ -3607,7 +3608,7 @@ def _walk_apart(h, first, last, depth0, n_tokens, n_gone, n_exits, stamp, n_mark
                     return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16), n_gone, n_exits, n_marked
                 _put64(gone, n_gone, t)
                 n_gone += 1
-        _put64(stack, depth, _both_states(l, g))
+        _put64(stack, depth, _two_states(l, g))
         i += 1
     return n_tokens, n_gone, n_exits, n_marked
 
@@ -3729,7 +3730,7 @@ def _entry_like(h, t, l, g):
                     n_gone += 1
             if w >> 24 > 1:
                 depth = (w >> 8) & 0xFFFF
-                _put64(stack, depth, _both_states(s, s2))
+                _put64(stack, depth, _two_states(s, s2))
                 n_tokens, n_gone, n_exits, n_marked = _walk_apart(
                     h, x + 1, x + (w >> 24), depth - 1, n_tokens, n_gone, n_exits, stamp, n_marked
                 )
@@ -3739,7 +3740,7 @@ def _entry_like(h, t, l, g):
         base = _view(h, TRIE_BASE)
         sizes = _view(h, TRIE_SIZE)
         for k in range(_header(h, S_TRIES)):
-            _put64(stack, 0, _both_states(l, g))
+            _put64(stack, 0, _two_states(l, g))
             b = _get64(base, k)
             n_tokens, n_gone, n_exits, n_marked = _walk_apart(
                 h, b, b + _get64(sizes, k), 0, n_tokens, n_gone, n_exits, stamp, n_marked
@@ -3884,6 +3885,9 @@ def _entry_whole(h, t, l):
     x = _slot(memo, 2, key)
     if _get64(memo, 2 * x) == key:
         return _get64(memo, 2 * x + 1)
+    r = _entry_less(h, t, l)
+    if r != UNFILLED:
+        return r
     r = _entry_less(h, t, l)
     if r != UNFILLED:
         return r
@@ -4368,6 +4372,7 @@ def _exact_entry(h, t):
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
     tokens = _scratch(h, X_TOKENS)
+    _set_header(h, S_WALK_KEY, 0)
     n = 0
     for k in range(_get64(off, t), _get64(off, t + 1)):
         i = _get64(pool, k) & LOW32
