@@ -17,6 +17,7 @@ import numpy as np
 
 from constrain import two_stages
 from constrain.decoders.beam import BeamDecoder
+from constrain.decoders.resampling import normalized_weights
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import DeadEndError, OptionError, SpecError
@@ -340,4 +341,5 @@ def _posterior(population: Population, compiled: CompiledSpec, options: Options)
         np.array([particle.log_target for particle in population.particles], np.float64),
         population.effective_sizes,
         population.resampled_at,
+        np.array([normalized_weights(line) for line in population.log_weight_history]),
     )
