@@ -44,7 +44,6 @@ def draw(posterior: Posterior) -> Figure:
         np.arange(n_particles + 1) + 0.5,
         weights.T,
         vmin=0.0,
-        vmax=1.0,
         cmap="viridis",
     )
     below.set(xlabel="step (tokens)", ylabel="particle")
