@@ -136,8 +136,7 @@ class Spec:
         put(self, "_arena", None)
         put(self, "_bytes", None)
         # What is made of specs with members is flattened when it is asked for: it may be one of many steps.
-        is_later = grammar is None or has_members
-        put(self, "_network", None if is_later else build_network(grammar, watch))
+        put(self, "_network", None if grammar is None or has_members else build_network(grammar, watch))
         if self._network is not None and _may_be_empty(self._network, kind):
             # Raises EmptyLanguageError where conjunctions turn out to have no member.
             self._byte_arena()

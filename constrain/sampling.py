@@ -16,6 +16,7 @@ from constrain.tokenizer_index.vocabulary import Vocabulary
 _END = 256
 _P_END = 0.25
 _TYPICAL_EXTRA = 24.0
+_GROWTH = 1.1
 # Texts that the checks of a spec may refuse before a sample is given up.
 _MOST_TRIES = 1_000
 
@@ -68,9 +69,11 @@ def sample(compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int) -> 
     LimitExceededError
         The spec's checks refused too many texts.
     """
-    tally = Tally()
+    tally, typical = Tally(), _TYPICAL_EXTRA
     for _ in range(_MOST_TRIES):
-        text = _sample_once(compiled, rng, max_bytes, tally)
+        # Where short texts are refused, longer ones may not be.
+        text = _sample_once(compiled, rng, max_bytes, tally, typical)
+        typical = min(typical * _GROWTH, max_bytes)
         if text is not None:
             return text
     raise LimitExceededError(
@@ -82,7 +85,7 @@ def sample(compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int) -> 
 
 
 def _sample_once(
-    compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int, tally: Tally
+    compiled: CompiledSpec, rng: np.random.Generator, max_bytes: int, tally: Tally, typical: float
 ) -> str | None:
     """Return a random text of the grammar; ``None`` where the spec's checks refused it."""
     progress = begin_all(compiled.spec.checks, tally) if compiled.spec.checks else None
@@ -94,7 +97,7 @@ def _sample_once(
             hint=f"Pass max_bytes={least:,} or more.",
         )
     # A budget drawn at random decides how much longer than necessary the text may get.
-    extra = min(max_bytes - least, int(rng.exponential(_TYPICAL_EXTRA)))
+    extra = min(max_bytes - least, int(rng.exponential(typical)))
     remaining = least + extra + 1
     mask = allocate_token_bitmask(1, compiled.vocab_size)
     weights = np.ones(compiled.vocab_size)

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 from typing import Literal as LiteralType
 
 from constrain.base_spec import Spec, encoded, shortened
-from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError
+from constrain.checks import Check
+from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.explanation import Explanation
 from constrain.grammars.ir import (
     EMPTY_LANGUAGE,
@@ -33,6 +34,9 @@ from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import alternate
 from constrain.grammars.regex.parse import parse_regex
 from constrain.pickling import Held, Identity
+
+if TYPE_CHECKING:
+    from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 
 __all__ = ["Explanation", "Spec", "choice", "json_schema", "python_type", "regex"]
 
@@ -345,12 +349,12 @@ def _schema_spec(
     limits: Limits | None,
 ) -> Spec:
     """Return the spec of a schema; ``tp`` is the Python type it comes from, if any."""
-    from constrain.grammars.json_schema.build import schema_grammar
+    from constrain.grammars.json_schema.build import any_value, open_grammar
     from constrain.grammars.json_schema.options import SchemaOptions
 
     options = SchemaOptions(**given)
     watch = Watch(limits or Limits())
-    read = schema_grammar(schema, options, watch=watch)
+    read = open_grammar(schema, options, watch=watch)
     text = schema if isinstance(schema, str) else _schema_text(schema)
     is_json = isinstance(schema, str) or not text.startswith(_LEVELS)
     default = SchemaOptions()
@@ -359,25 +363,52 @@ def _schema_spec(
     else:
         constructor: Callable[..., Spec] = python_type if kind == "python_type" else json_schema
         remake = partial(constructor, Held(tp, f"{kind}()"), **given, limits=watch.limits)
-    return Spec(
-        kind,
-        (text, _type_key(tp)),
-        read.grammar,
-        parse=parse,
-        is_json=True,
-        ignored=read.ignored,
-        source={"schema": text, "options": dict(given)} if is_json else None,
-        remake=remake,
-        options=tuple(
-            (name, json.dumps(value, sort_keys=True) if isinstance(value, dict) else value)
-            for name, value in given.items()
-            if value != getattr(default, name)
-        ),
-        shown=shortened(text)
-        if tp is None
-        else shortened(tp.__name__ if isinstance(tp, type) else repr(tp).replace("typing.", "")),
-        watch=watch,
+    chosen = tuple(
+        (name, json.dumps(value, sort_keys=True) if isinstance(value, dict) else value)
+        for name, value in given.items()
+        if value != getattr(default, name)
     )
+    name = tp.__name__ if isinstance(tp, type) else repr(tp).replace("typing.", "")
+
+    def spec_of(read: SchemaGrammar) -> Spec:
+        return Spec(
+            kind,
+            (text, _type_key(tp)),
+            read.grammar,
+            parse=parse,
+            is_json=True,
+            ignored=read.ignored,
+            source={"schema": text, "options": dict(given)} if is_json else None,
+            remake=remake,
+            options=chosen,
+            shown=shortened(text if tp is None else name),
+            watch=watch,
+            checks=_schema_checks(read, options, (text, chosen), watch),
+        )
+
+    try:
+        return spec_of(read)
+    except (LimitExceededError, UnsupportedFeatureError):
+        if options.unsupported != "check":
+            raise
+    # Conjunctions that are too hard are left to the check with everything else.
+    return spec_of(any_value(read.root, read.draft, options, watch))
+
+
+def _schema_checks(
+    read: SchemaGrammar, options: SchemaOptions, identity: object, watch: Watch
+) -> tuple[Check, ...]:
+    """Return the check of what the grammar of a schema leaves open."""
+    if not read.left_open:
+        return ()
+    from constrain.grammars.json_schema.evaluate import Evaluator
+    from constrain.grammars.json_schema.options import DRAFTS
+    from constrain.schema_check import SchemaCheck
+
+    evaluator = Evaluator(
+        read.root, DRAFTS[read.draft], options.registry, has_formats=options.formats, limits=watch.limits
+    )
+    return (SchemaCheck(evaluator, identity, read.left_open),)
 
 
 _LEVELS = "levels:"

@@ -236,7 +236,8 @@ def mapped_symbols(
                     edges.append((source, None, target))
                 else:
                     edges.append((source, RuleReference(rule(symbol.name)), target))
-            return StateMachine(body.n_states, body.start, body.accepting, tuple(edges))
+            distinct = frozenset(_moved(terminal, index) for index in body.distinct)
+            return replace(body, edges=tuple(edges), distinct=distinct)
     raise TypeError(f"no expression: {body!r}")
 
 
@@ -464,8 +465,9 @@ class _Rewriting:
         """Return ``machine`` where it brings the first lexeme: states before it, then states after."""
         n = machine.n_states
         edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = []
+        actions: list[int] = []
         before = self.empty_closure(machine)
-        for source, symbol, target in machine.edges:
+        for i, (source, symbol, target) in enumerate(machine.edges):
             if symbol is None:
                 edges.append((n + source, None, n + target))
                 if source in before:
@@ -475,9 +477,26 @@ class _Rewriting:
                 if self.is_empty_symbol(symbol):
                     edges.append((source, None, target))
                 edges.append((source, self.first_symbol(symbol), n + target))
+                actions += machine.actions[i : i + 1]
             edges.append((n + source, self.inner_symbol(symbol), n + target))
+            actions += machine.actions[i : i + 1]
         accepting = frozenset(n + state for state in machine.accepting)
-        return StateMachine(2 * n, machine.start, accepting, tuple(edges))
+        distinct = frozenset(_moved(self.inner_terminal, index) for index in machine.distinct)
+        return StateMachine(
+            2 * n, machine.start, accepting, tuple(edges), machine.parameter, tuple(actions), distinct
+        )
+
+
+def _moved(terminal: Callable[[int], Expression], index: int) -> int:
+    """Return the terminal that takes the place of one whose lexemes must differ."""
+    moved = terminal(index)
+    if isinstance(moved, TerminalReference):
+        return moved.index
+    raise UnsupportedFeatureError(
+        "lexemes that must differ",
+        reason="are not supported in grammars that are put together, where blanks may stand before them",
+        hint='Use whitespace="compact", or property_order="schema".',
+    )
 
 
 def _rules_in(body: Expression) -> Task[set[str]]:

@@ -216,6 +216,38 @@ class Repetition:
     maximum: int | None
 
 
+KEEP, MORE, CLOSE, COUNT = -1, -2, -3, -4
+"""Actions of edges of a `StateMachine` with a `Parameter`; a number from 0 on takes that element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a text of a rule has had so far: which of its elements, each at most once, and how many.
+
+    Costs grow with the values a text meets, not with those there are. Other elements may come any number of
+    times and are only counted.
+
+    Parameters
+    ----------
+    n_elements : int
+        Elements that may be taken once, from 0 on.
+    required : frozenset of int
+    least : int
+        Fewest elements, of either kind.
+    most : int or None
+        Most elements; ``None``: any number.
+    needs : tuple of (int, tuple of int)
+        Elements that are required where another is there. Together with ``most``, ``least`` must not be above
+        the number of those required.
+    """
+
+    n_elements: int = 0
+    required: frozenset[int] = frozenset()
+    least: int = 0
+    most: int | None = None
+    needs: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class StateMachine:
     """An explicit automaton over references, for objects: linear where choices would be quadratic.
@@ -227,12 +259,28 @@ class StateMachine:
     accepting : frozenset of int
     edges : tuple of (source, symbol, target)
         ``symbol`` is a reference, or ``None`` for an edge that reads nothing.
+    parameter : Parameter or None
+        With one, a text has a value that says which elements it has had, and edges depend on it. Such a machine
+        has no edges that read nothing, none back to its start, and no symbol of it may match the empty string
+        (an action `COUNT` aside). It has one state in which elements are taken after the first, and one
+        behind each element: there, and where a first element is taken, it may also close or ends.
+    actions : tuple of int
+        What each edge does, where there is a parameter: `KEEP`; `COUNT` adds an element; a number takes that
+        element; `MORE`: there are more elements, which one of them must be able to follow; `CLOSE`:
+        there are no more, and enough. No edge is there if what it leads to can't go on. Edges that differ only in
+        their actions are one.
+    distinct : frozenset of int
+        Terminals whose lexemes, where an edge adds or takes an element, must all differ within a text. An
+        escape ``\\uXXXX`` of a character beyond ASCII, or two of surrogates, counts as that character.
     """
 
     n_states: int
     start: int
     accepting: frozenset[int]
     edges: tuple[tuple[int, TerminalReference | RuleReference | None, int], ...]
+    parameter: Parameter | None = None
+    actions: tuple[int, ...] = ()
+    distinct: frozenset[int] = frozenset()
 
 
 Expression: TypeAlias = TerminalReference | RuleReference | Sequence | Choice | Repetition | StateMachine

@@ -52,6 +52,15 @@ def test_masks_benchmark_runs(byte_tokenizer: Path, tmp_path: Path) -> None:
     assert all(by["constrain"]["cold"] and by["constrain"]["warm"] for by in by_schema.values())
 
 
+def test_grammars_benchmark_runs(byte_tokenizer: Path) -> None:
+    """``grammars.py`` reads every ready grammar and leads this engine through the two programs."""
+    printed = run(
+        "grammars.py", "--tokenizer", byte_tokenizer, "--engines", "constrain", "--repeat", "1", "--tokens", "300"
+    )  # fmt: skip
+    assert "javascript" in printed and "c, 300 tokens: constrain-lm" in printed
+    assert "matcher states" in printed
+
+
 def test_cold_start_benchmark_runs(byte_tokenizer: Path) -> None:
     """``cold_start.py`` reaches the first mask in a fresh process."""
     printed = run("cold_start.py", "--tokenizer", byte_tokenizer, "--engines", "constrain", "--repeat", "1")

@@ -35,7 +35,10 @@ _NOTHING = np.zeros((0, 1), np.int64)
 _NO_TERMINAL = 1 << 40
 _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
 
-_SETS = (k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.D_OFF, k.T_OFF, k.V_OFF)
+_SETS = (
+    *(k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.VAL_OFF, k.DOT_OFF, k.D_OFF),
+    *(k.T_OFF, k.V_OFF, k.TX_OFF, k.XS_OFF, k.WP_OFF),
+)
 _MEMOS = {
     k.STEP: 3,
     k.TSTEP: 2,
@@ -97,6 +100,21 @@ _FIRST: dict[int, int] = {
     k.C_OFF: 16,
     k.C_POOL: 32,
     k.C_HASH: 32,
+    k.TX_OFF: 16,
+    k.TX_POOL: 32,
+    k.TX_HASH: 32,
+    k.XS_OFF: 16,
+    k.XS_POOL: 32,
+    k.XS_HASH: 32,
+    k.WP_OFF: 16,
+    k.WP_POOL: 32,
+    k.WP_HASH: 32,
+    k.VAL_OFF: 16,
+    k.VAL_POOL: 32,
+    k.VAL_HASH: 32,
+    k.DOT_OFF: 16,
+    k.DOT_POOL: 32,
+    k.DOT_HASH: 32,
     k.STEP: 3 * 256,
     k.TO_POOL: 128,
     k.TSTEP: 2 * 128,
@@ -135,6 +153,8 @@ _FIRST: dict[int, int] = {
     k.BUF_NODES: 2048,
     k.BUF_CHARS: 64,
     k.BUF_SPLIT: 64,
+    k.BUF_VALUE: 16,
+    k.BUF_TEXT: 16,
     k.RESULT: 256,
     k.PATH: 64,
 }
@@ -159,13 +179,26 @@ _NETWORK = (
     (k.BARRED_ROW, "blocked_row"),
     (k.BARRED, "blocked"),
 )
+# Dotted states with a value are added to these.
+_DOTTED = (
+    k.TERM_OFF,
+    k.TERM_SYMBOL,
+    k.TERM_TARGET,
+    k.RULE_OFF,
+    k.RULE_SYMBOL,
+    k.RULE_TARGET,
+    k.IS_FINAL,
+    k.RULE_OF,
+)
 _LINES = (
     (k.S_NEWLINE, "newline"),
     (k.S_INDENT, "indent"),
     (k.S_DEDENT, "dedent"),
     (k.S_INNER_NEWLINE, "inner_newline"),
 )
-_MINUS, _ZERO, _ONE, _FRESH_TERMINAL = (np.array([v], np.int32) for v in (-1, 0, 1, -2))
+_MINUS, _ZERO, _ONE, _FRESH_TERMINAL, _RECORDER_TERMINAL, _WORD = (
+    np.array([v], np.int32) for v in (-1, 0, 1, -2, -3, k.IS_WORD)
+)
 
 
 class _Layout:
@@ -431,6 +464,10 @@ class Arena:
         cuts[low] = True
         cuts[high + 1] = True
         cuts[self._shared.slice_cuts] = True
+        recorded = network.recorded
+        has_texts = bool(recorded.any())
+        if has_texts:
+            cuts[:256] = True
         cuts[0] = False
         classes = np.cumsum(cuts[:256]).astype(np.uint8)
         n_classes = int(classes[255]) + 1
@@ -444,20 +481,22 @@ class Arena:
         self._set(k.RULE_MARK, np.zeros(network.n_rules, np.int64))
         self._set(k.TERM_MARK, np.zeros(network.n_terminals + 1, np.int64))
         self._set(k.SLICE_ROW, np.ascontiguousarray(self.index.slice_table[:, first], np.int32))
-        # All int32 arrays in one buffer. One more position marks a lexeme that has not begun: it has no
-        # edges and accepts nothing; ends of conjunctions' literals accept one more terminal.
+        # All int32 arrays in one buffer. More positions mark a lexeme that has not begun, the text of one, and
+        # texts that are excluded: they have no edges; ends of conjunctions' literals accept one more terminal.
         minus, zero, one = _MINUS, _ZERO, _ONE
+        ends = np.array([network.n_terminals], np.int32)
         pieces: list[tuple[int, tuple[NDArray[np.int32], ...]]] = [
             (k.CLASS_BYTE, (np.where(width == 1, first, -1).astype(np.int32),)),
             (k.EDGE_LOW, (classes[low].astype(np.int32),)),
             (k.EDGE_HIGH, (classes[high].astype(np.int32),)),
-            (k.EDGE_OFF, (network.edge_offsets, network.edge_offsets[-1:])),
-            (k.ACCEPT, (network.accept, minus)),
-            (k.IS_HUB, (network.is_hub, zero)),
-            (k.COUNT_MIN, (network.count_min, zero)),
-            (k.COUNT_MAX, (network.count_max, minus)),
-            (k.DISTANCE, (network.distance, one)),
-            (k.POSITION_TERMINAL, (network.position_terminal, _FRESH_TERMINAL)),
+            (k.EDGE_OFF, (network.edge_offsets, *[network.edge_offsets[-1:]] * k.N_MARKS)),
+            (k.ACCEPT, (network.accept, minus, minus, ends)),
+            (k.IS_HUB, (network.is_hub, zero, zero, _WORD)),
+            (k.COUNT_MIN, (network.count_min, *[zero] * k.N_MARKS)),
+            (k.COUNT_MAX, (network.count_max, *[minus] * k.N_MARKS)),
+            (k.DISTANCE, (network.distance, *[one] * k.N_MARKS)),
+            (k.POSITION_TERMINAL, (network.position_terminal, _FRESH_TERMINAL, _RECORDER_TERMINAL, ends)),
+            (k.RECORDED, (recorded, zero)),
             (k.PRIORITY, (network.priority, zero)),
             (k.GREEDY, (network.greedy, zero)),
             (k.HAS_FOLLOW, (_has_follow(network),)),
@@ -482,9 +521,13 @@ class Arena:
             header[k.CAPACITY + table] = size
             header[k.USED + table] = size
             place += 4 * size
+        if len(network.parameters):
+            self._put_parameters()
+        header[k.S_DOTTED] = network.n_dotted
         header[k.S_CLASSES] = n_classes
         header[k.S_FRESH] = n
-        header[k.S_POSITIONS] = n + 1
+        header[k.S_POSITIONS] = n + k.N_MARKS
+        header[k.S_TEXT] = network.n_terminals + 1 if has_texts else _NO_TERMINAL
         header[k.S_TERMINALS] = network.n_terminals
         header[k.S_LEADING] = network.ignored_leading
         header[k.S_TRAILING] = network.ignored_trailing
@@ -493,6 +536,31 @@ class Arena:
         header[k.S_IGNORED_STEP] = most is not None
         header[k.S_START_NULLABLE] = network.start_nullable
         header[k.S_STARTS] = network.n_starts
+
+    def _put_parameters(self) -> None:
+        network = self.network
+        for table, name in (
+            (k.TERM_ACTION, "terminal_action"),
+            (k.TERM_BEHIND, "terminal_target"),
+            (k.RULE_ACTION, "rule_action"),
+            (k.RULE_BEHIND, "rule_target"),
+            (k.VALUE_OF, "value_of"),
+            (k.PARAMETER, "parameters"),
+            (k.ELEMENTS, "parameter_sets"),
+        ):
+            self._set(table, np.ascontiguousarray(getattr(network, name)))
+        for table, name in _NETWORK:
+            if table in _DOTTED:
+                self._set(table, getattr(network, name).copy())
+        # Edges to dotted states with a value, from such without: their targets are made when first needed.
+        for table, offsets, name in (
+            (k.TERM_TARGET, network.terminal_offsets, "terminal_target"),
+            (k.RULE_TARGET, network.rule_offsets, "rule_target"),
+        ):
+            targets = getattr(network, name)
+            sources = np.repeat(np.arange(network.n_dotted), np.diff(offsets))
+            begins = (network.value_of[targets] >= 0) & (network.value_of[sources] < 0)
+            self._array(table)[begins] = -1 - np.flatnonzero(begins)
 
     def _put_tables(self) -> None:
         header = self._header
@@ -680,6 +748,10 @@ class Arena:
         if table in (k.MASKS, k.E_MASK):
             size = max(need, old.size + max(old.size // 2, 8 * self.index.n_words))
         dtype = old.dtype
+        if table not in _MEMOS and table not in _FILLED:
+            # Near the limit, what is left counts: larger steps would give up with half of it unused.
+            left = (self.limits.arena_bytes - self.n_bytes) // dtype.itemsize
+            size = max(need, min(size, old.size + left // 4))
         n_bytes = self.n_bytes + (size - old.size) * dtype.itemsize
         if n_bytes > self.limits.arena_bytes:
             raise ArenaFull("arena_bytes", self.limits.arena_bytes)
@@ -787,7 +859,7 @@ class Arena:
             found: set[int] = set()
             l_off, l_pool = self._array(k.L_OFF), self._array(k.L_POOL)
             el_off, el_pool = self._array(k.EL_OFF), self._array(k.EL_POOL)
-            n = network.n_positions + 1
+            n = network.n_positions + k.N_MARKS
             for _, lexer in self.configurations(state):
                 for v in l_pool[int(l_off[lexer]) : int(l_off[lexer + 1])]:
                     x = int(v) & k.LOW32
@@ -804,9 +876,12 @@ class Arena:
         found: set[int] = set()
         with self.lock:
             off, pool = self._array(k.P_OFF), self._array(k.P_POOL)
+            dots, values = self._array(k.DOT_POOL), network.n_dotted
             for p, _ in self.configurations(state):
                 for item in pool[int(off[p]) : int(off[p + 1])]:
                     dot = int(item) >> 32
+                    if dot >= values:
+                        dot = int(dots[2 * (dot - values)])
                     first, last = network.terminal_offsets[dot], network.terminal_offsets[dot + 1]
                     called = network.rule_offsets[dot + 1] > network.rule_offsets[dot]
                     if called or not live.isdisjoint(network.terminal_symbol[first:last].tolist()):

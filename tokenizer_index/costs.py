@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from constrain.grammars.errors import LimitExceededError
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index.arena import Arena
+from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.parameters import COLUMNS, NO_ELEMENT, PM_LEAST, RECORDS
 
 INFINITE = k.INFINITE
 
@@ -29,6 +31,13 @@ _MEMOS = {k.VALUE_COST: (3, 256), k.AFTER_RULE: (2, 256), k.AFTER_TERMINAL: (2, 
 _BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64, k.RUNS: 0}
 
 _PLACE = "a search for the end of an output"
+
+
+def _counts_texts(network: Network) -> bool:
+    """May lexemes that must differ be required? Then one more may cost more than the one before."""
+    recording = network.terminal_action[network.terminal_action >= RECORDS]
+    least = network.parameters[PM_LEAST::COLUMNS]
+    return len(recording) > 0 and bool((recording != RECORDS | NO_ELEMENT).any() or (least > 0).any())
 
 
 class Costs:
@@ -50,7 +59,8 @@ class Costs:
         rules = np.where(network.is_final != 0, 0, INFINITE).astype(np.int64)
         tables: dict[int, tuple[NDArray[np.int64], int | None]] = {
             k.TERM_COST: (np.full(2 * network.n_terminals, -1, np.int64), None),
-            k.RULE_COST: (np.concatenate((rules, rules)), None),
+            k.RULE_COST: (np.repeat(rules, 2), None),
+            k.BUF_PRICE: (np.empty(2 + max(network.parameters[::COLUMNS], default=0), np.int64), None),
             k.GAP: (np.zeros(2 * network.n_terminals, np.int64), None),
         }
         for table, (stride, slots) in _MEMOS.items():
@@ -60,7 +70,7 @@ class Costs:
             tables[table] = np.empty(size if tiny is None else tiny, np.int64), 0
         arena.add_tables(tables)
         arena.set_scalar(k.S_RULES_DONE, 0)
-        arena.set_scalar(k.S_IS_PROVEN, int(is_proven))
+        arena.set_scalar(k.S_IS_PROVEN, int(is_proven and not _counts_texts(network)))
 
     def until(self) -> float:
         """Return the moment at which a call that begins now has lasted too long."""

@@ -150,11 +150,13 @@ class _Brackets:
                 return Repetition((yield self.between(inner)), minimum, maximum)
             case StateMachine():
                 edges = []
-                for source, symbol, target in body.edges:
+                actions: list[int] = []
+                for i, (source, symbol, target) in enumerate(body.edges):
                     moved = None if symbol is None else (yield self.between(symbol))
                     if moved != _NOTHING:
                         edges.append((source, moved, target))
-                return replace(body, edges=tuple(edges))
+                        actions += body.actions[i : i + 1]
+                return replace(body, edges=tuple(edges), actions=tuple(actions))
         return body
 
     def cut_out(self, parts: list[Expression], rule: str) -> Expression:

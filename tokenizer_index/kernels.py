@@ -37,6 +37,7 @@ from llvmlite import ir as llvm
 from numba import types
 from numba.core import cgutils
 
+from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE
 from constrain.tokenizer_index.kernel_memory import VIEW, intrinsic
 from constrain.tokenizer_index.kernel_memory import entry_point as _entry_point
 from constrain.tokenizer_index.kernel_memory import get8 as _get8
@@ -74,12 +75,15 @@ from constrain.tokenizer_index.layout import (
     BUF_NODE,
     BUF_NODES,
     BUF_PLAIN,
+    BUF_PRICE,
     BUF_PROOF,
     BUF_SEARCH,
     BUF_SEEN,
     BUF_SPLIT,
     BUF_STACK,
     BUF_STATES,
+    BUF_TEXT,
+    BUF_VALUE,
     BUF_WALK,
     C_OFF,
     C_POOL,
@@ -95,6 +99,8 @@ from constrain.tokenizer_index.layout import (
     DEAD,
     DENSE,
     DISTANCE,
+    DOT_OFF,
+    DOT_POOL,
     DUPLICATES,
     E_ATTR,
     E_COST,
@@ -116,12 +122,14 @@ from constrain.tokenizer_index.layout import (
     EL_ATTR,
     EL_OFF,
     EL_POOL,
+    ELEMENTS,
     ENTRY,
     EOS,
     EXACT,
     FEW_ITEMS,
     FLAG_ELEMENTS,
     FLAG_FRESH,
+    FLAG_RECORDS,
     GAP,
     GREEDY,
     GROUPS,
@@ -138,6 +146,7 @@ from constrain.tokenizer_index.layout import (
     IS_FINAL,
     IS_HUB,
     IS_LINE,
+    IS_WORD,
     L_ACC,
     L_ATTR,
     L_CANON,
@@ -202,6 +211,7 @@ from constrain.tokenizer_index.layout import (
     P_SITUATION,
     P_STRIDE,
     P_TEMPLATE,
+    PARAMETER,
     PARENT,
     PATH,
     PATIENCE,
@@ -213,8 +223,12 @@ from constrain.tokenizer_index.layout import (
     PX_POOL,
     Q_LEX,
     Q_OFF,
+    RECORDED,
+    RECORDER,
     RESET,
     RESULT,
+    RULE_ACTION,
+    RULE_BEHIND,
     RULE_COST,
     RULE_INSIDE,
     RULE_MARK,
@@ -235,6 +249,7 @@ from constrain.tokenizer_index.layout import (
     S_BLOCKED,
     S_CLASSES,
     S_DEDENT,
+    S_DOTTED,
     S_FAR,
     S_FLOOR,
     S_FRESH,
@@ -256,6 +271,8 @@ from constrain.tokenizer_index.layout import (
     S_MASK_HAND,
     S_MASK_SLOTS,
     S_NEWLINE,
+    S_NEXT,
+    S_NEXT_OTHER,
     S_POSITIONS,
     S_PREFIX,
     S_REACHED,
@@ -271,6 +288,7 @@ from constrain.tokenizer_index.layout import (
     S_STUCK,
     S_TAB,
     S_TERMINALS,
+    S_TEXT,
     S_TRAILING,
     S_TRIES,
     S_USE_CANON,
@@ -278,6 +296,7 @@ from constrain.tokenizer_index.layout import (
     S_USE_SLICES,
     S_USE_SPLIT,
     S_USE_VISITS,
+    S_VISITED,
     S_WAY,
     S_WORDS,
     S_WORK,
@@ -298,6 +317,8 @@ from constrain.tokenizer_index.layout import (
     T_POOL,
     TAIL,
     TARGET_SHIFT,
+    TERM_ACTION,
+    TERM_BEHIND,
     TERM_COST,
     TERM_MARK,
     TERM_OFF,
@@ -314,21 +335,44 @@ from constrain.tokenizer_index.layout import (
     TRIE_BASE,
     TRIE_SIZE,
     TSTEP,
+    TX_OFF,
+    TX_POOL,
     UNFILLED,
     USED,
     V_ATTR,
     V_OFF,
     V_POOL,
+    VAL_OFF,
+    VAL_POOL,
     VALUE_COST,
     VALUE_KEY,
+    VALUE_OF,
     VISIT,
     WIDE_LINE,
     WIDER,
+    WORD,
+    WP_OFF,
+    WP_POOL,
     X_EXITS,
     X_MARK,
     X_MERGE,
     X_STACK,
     X_TOKENS,
+    XS_OFF,
+    XS_POOL,
+)
+from constrain.tokenizer_index.parameters import (
+    COLUMNS,
+    NO_ELEMENT,
+    PM_BEHIND,
+    PM_ELEMENTS,
+    PM_LEAST,
+    PM_MOST,
+    PM_NEEDS,
+    PM_SETS,
+    PM_TAKING,
+    PM_WORDS,
+    RECORDS,
 )
 
 # ------------------------------------------------------------------------------------------ memory
@@ -597,6 +641,10 @@ def _accepted_terminal(h, value):
         kind = _get32(_view(h, IS_HUB), x)
         if kind == IS_LINE:
             return _accepted_line(h, value)
+        if kind == IS_WORD:
+            pool = _view(h, WP_POOL)
+            k = 2 * (value >> 32)
+            return t if _get64(pool, k) << 4 == _get64(pool, k + 1) else -1
         if kind != 0 and (value >> 32) < _get32(_view(h, COUNT_MIN), x):
             return -1
     return t
@@ -624,12 +672,24 @@ def _named_terminal(h, t):
 
 @_kernel
 def _terminal_of(h, value):
-    """Return the terminal that a lexer value belongs to; -2 for the mark of a fresh lexeme."""
+    """Return the terminal that a lexer value belongs to; -2 for the mark of a fresh lexeme, -3 for its text."""
     x = value & LOW32
     e = x - _header(h, S_POSITIONS)
     if e >= 0:
         return _get64(_view(h, EL_POOL), _get64(_view(h, EL_OFF), e))
     return _get32(_view(h, POSITION_TERMINAL), x)
+
+
+@_kernel
+def _text_of(h, values, n):
+    """Return the text so far of a lexeme with the lexer values ``values[:n]``, if it is kept, or -1."""
+    if _header(h, S_TEXT) == _header(h, S_LINE):
+        return -1
+    x = _header(h, S_FRESH) + RECORDER
+    for i in range(n):
+        if _get64(values, i) & LOW32 == x:
+            return _get64(values, i) >> 32
+    return -1
 
 
 @_far
@@ -661,6 +721,15 @@ def _accept_set(h, table, n):
     m = _sort_unique(h, BUF_ACCEPT, m)
     if m < 0:
         return m
+    n_terminals = m
+    text = _text_of(h, buf, n)
+    if text >= 0:
+        recorded = _view(h, RECORDED)
+        for i in range(n_terminals):
+            if _get32(recorded, _get64(out, i)) != 0:
+                _put64(out, m, _header(h, S_TEXT) + text)
+                m += 1
+                break
     count = _header(h, USED + A_OFF)
     r = _room(h, A_ATTR, 2 * count + 2)
     if r < 0:
@@ -669,7 +738,7 @@ def _accept_set(h, table, n):
     if a == count:
         follow = _view(h, HAS_FOLLOW)
         f = 0
-        for i in range(m):
+        for i in range(n_terminals):
             f |= _get32(follow, _named_terminal(h, _get64(out, i)))
         _put32(_view(h, A_ATTR), 2 * a, f)
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
@@ -708,7 +777,8 @@ def _lexer_intern(h, table, n):
         off = _view(h, A_OFF)
         pool = _view(h, A_POOL)
         for k in range(_get64(off, a), _get64(off, a + 1)):
-            g |= _get32(greedy, _named_terminal(h, _get64(pool, k)))
+            if _get64(pool, k) < _header(h, S_TEXT):
+                g |= _get32(greedy, _named_terminal(h, _get64(pool, k)))
     pure = -2
     flags = 0
     positions = _header(h, S_POSITIONS)
@@ -717,6 +787,8 @@ def _lexer_intern(h, table, n):
         t = _terminal_of(h, v)
         if t == -2:
             flags |= FLAG_FRESH
+        elif t == -3:
+            flags |= FLAG_RECORDS
         elif pure == -2:
             pure = t
         elif pure != t:
@@ -761,6 +833,107 @@ def _line_count(h, k, y, action):
 
 
 @_kernel
+def _next_of(h, text, read):
+    """Return the prefix of ``text`` that is one byte longer than its prefix ``read``."""
+    texts = _view(h, TX_POOL)
+    y = text
+    while _get64(texts, 2 * y) != read:
+        y = _get64(texts, 2 * y)
+    return y
+
+
+@_kernel
+def _character_at(h, text, read):
+    """Return (code point, prefix behind it) of the character of ``text`` behind its prefix ``read``."""
+    texts = _view(h, TX_POOL)
+    y = _next_of(h, text, read)
+    b = _get64(texts, 2 * y + 1)
+    n = 0
+    code = b
+    if b >= 0xF0:
+        n = 3
+        code = b & 7
+    elif b >= 0xE0:
+        n = 2
+        code = b & 15
+    elif b >= 0xC0:
+        n = 1
+        code = b & 31
+    for _ in range(n):
+        if y == text:
+            break
+        y = _next_of(h, text, y)
+        code = code << 6 | (_get64(texts, 2 * y + 1) & 63)
+    return code, y
+
+
+@_kernel
+def _escape_at(code, k):
+    """Return byte ``k`` of the escape of a character, with digits in lower case; -1 behind its end."""
+    if k >= 6:
+        if code < 0x10000:
+            return -1
+        k -= 6
+        code = 0xDC00 | (code - 0x10000 & 0x3FF)
+    elif code >= 0x10000:
+        code = 0xD800 | (code - 0x10000) >> 10
+    if k == 0:
+        return 92
+    if k == 1:
+        return 117
+    if k > 5:
+        return -1
+    digit = code >> 4 * (5 - k) & 15
+    return 48 + digit if digit < 10 else 87 + digit
+
+
+@_far
+def _gather_word(h, place, c, table, n):
+    """Append the successor of an excluded text under byte ``c``, if there is one; ``place`` says what is read of it.
+
+    A place is ``prefix << 4 | bytes of the escape of the next character``: texts are kept decoded. Returns the
+    new length; the bytes that can follow go to S_NEXT and S_NEXT_OTHER, or -1.
+    """
+    texts = _view(h, TX_POOL)
+    places = _view(h, WP_POOL)
+    text = _get64(places, 2 * place)
+    read = _get64(places, 2 * place + 1)
+    k = read & 15
+    read >>= 4
+    first = -1
+    second = -1
+    if text != read:
+        if k == 0:
+            y = _next_of(h, text, read)
+            first = _get64(texts, 2 * y + 1)
+            if first >= 0x80:
+                second = 92
+            after = y << 4
+            if c != first:
+                after = read << 4 | 1
+        else:
+            code, y = _character_at(h, text, read)
+            first = _escape_at(code, k)
+            if 97 <= first <= 102:
+                second = first - 32
+            after = read << 4 | (k + 1)
+            if _escape_at(code, k + 1) < 0:
+                after = y << 4
+        if c in (first, second):
+            place = _text_place(h, text, after)
+            if place < 0:
+                return place
+            r = _room(h, table, n + 1)
+            if r < 0:
+                return r
+            _put64(_view(h, table), n, (place << 32) | (_header(h, S_FRESH) + WORD))
+            n += 1
+    _set_header(h, S_NEXT, first)
+    _set_header(h, S_NEXT_OTHER, second)
+    return n
+
+
+@_kernel
 def _gather(h, value, c, table, n, low, high):
     """Append the successors of a plain value under class ``c`` to a buffer.
 
@@ -772,6 +945,21 @@ def _gather(h, value, c, table, n, low, high):
     lows = _view(h, EDGE_LOW)
     highs = _view(h, EDGE_HIGH)
     buf = _view(h, table)
+    if x == _header(h, S_FRESH) + WORD:
+        # Classes are single bytes where texts are excluded.
+        n = _gather_word(h, k, c, table, n)
+        if n < 0:
+            return n, low, high
+        for i in range(2):
+            b = _header(h, S_NEXT + i)
+            if b == c:
+                low = c
+                high = c
+            elif 0 <= b < c:
+                low = max(low, b + 1)
+            elif b > c:
+                high = min(high, b - 1)
+        return n, low, high
     for e in range(_get32(off, x), _get32(off, x + 1)):
         a = _get32(lows, e)
         b = _get32(highs, e)
@@ -1010,7 +1198,8 @@ def _fill(h, l, c):
     r = _work(h, 1)
     if r < 0:
         return r
-    if _get32(_view(h, L_ATTR), l * L_STRIDE + L_FLAGS) & FLAG_ELEMENTS == 0:
+    flags = _get32(_view(h, L_ATTR), l * L_STRIDE + L_FLAGS)
+    if flags & (FLAG_ELEMENTS | FLAG_RECORDS) == 0:
         return _fill_plain(h, l, c)
     off = _view(h, L_OFF)
     pool = _view(h, L_POOL)
@@ -1044,6 +1233,12 @@ def _fill(h, l, c):
                 return r
             _put64(buf, n, positions + f)
             n += 1
+    if flags & FLAG_RECORDS and n > 0:
+        n = _record(h, l, c, n)
+        if n < 0:
+            return n
+        low = c
+        high = c
     r = BLOCKED if is_blocked else DEAD
     if n > 0:
         r = _lexer_intern(h, BUF_LEXER, n)
@@ -1051,6 +1246,32 @@ def _fill(h, l, c):
             return r
     _store_run(h, l, low, high, r)
     return r
+
+
+@_far
+def _record(h, l, c, n):
+    """Append to the lexer values ``BUF_LEXER[:n]``, successors of ``l``, its text with byte ``c``, if any needs it."""
+    buf = _view(h, BUF_LEXER)
+    recorded = _view(h, RECORDED)
+    is_needed = False
+    for i in range(n):
+        t = _terminal_of(h, _get64(buf, i))
+        if t >= 0 and _get32(recorded, t) != 0:
+            is_needed = True
+            break
+    if not is_needed:
+        return n
+    first = _get64(_view(h, L_OFF), l)
+    values = _view(h, L_POOL)
+    text = _text_of(h, (values[0] + 8 * first, values[1] - first), _get64(_view(h, L_OFF), l + 1) - first)
+    text = _longer_text(h, text, c)
+    if text < 0:
+        return text
+    r = _room(h, BUF_LEXER, n + 1)
+    if r < 0:
+        return r
+    _put64(buf, n, (text << 32) | (_header(h, S_FRESH) + RECORDER))
+    return n + 1
 
 
 @_kernel
@@ -1080,7 +1301,7 @@ def _canonical_count(h, v):
 
 @_far
 def _canonical(h, l):
-    """Return the lexer state whose entries ``l`` shares: counts far from both limits, no fresh mark."""
+    """Return the lexer state whose entries ``l`` shares: counts far from both limits, no marks."""
     if _header(h, S_USE_CANON) == 0:
         return l
     attr = _view(h, L_ATTR)
@@ -1100,7 +1321,7 @@ def _canonical(h, l):
     is_changed = False
     for i in range(o, _get64(off, l + 1)):
         v = _get64(pool, i)
-        if v == fresh:
+        if v == fresh or v & LOW32 == fresh + RECORDER:
             is_changed = True
             continue
         if (v & LOW32) < positions:
@@ -1173,6 +1394,559 @@ def _make_element(h, terminal, literal):
     return f
 
 
+# ------------------------------------------------------------------------------------------ texts
+#
+# Where lexemes must differ, a lexer state also holds the text so far, and accept sets the whole text. Texts are
+# interned as (text without its last byte, last byte), so equal texts are equal numbers; byte classes are
+# single bytes there. Texts that are excluded are a negative part of an element. Entries don't depend on the text
+# so far (`_canonical`); what begins behind such a lexeme within one token is decided token by token (`_visit`).
+
+
+@_kernel
+def _pair(h, t, first, second):
+    """Intern a pair."""
+    r = _room(h, BUF_TEXT, 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_TEXT)
+    _put64(buf, 0, first)
+    _put64(buf, 1, second)
+    return _intern(h, t, buf, 2)
+
+
+@_kernel
+def _longer_text(h, text, byte):
+    """Return ``text`` and one more byte."""
+    return _pair(h, TX_OFF, text, byte)
+
+
+@_kernel
+def _text_place(h, text, read):
+    """Return a place in ``text`` (see `_gather_word`)."""
+    return _pair(h, WP_OFF, text, read)
+
+
+@_kernel
+def _hex_at(h, i):
+    """Return the number of four hexadecimal digits in BUF_SPLIT."""
+    buf = _view(h, BUF_SPLIT)
+    code = 0
+    for k in range(4):
+        b = _get64(buf, i + k)
+        code = code << 4 | (b - 48 if b < 58 else (b & 0xDF) - 55)
+    return code
+
+
+@_far
+def _decoded(h, text):
+    """Return a text with characters in place of escapes ``\\uXXXX`` beyond ASCII."""
+    texts = _view(h, TX_POOL)
+    n = 0
+    has_escape = False
+    y = text
+    while y > 0:
+        has_escape = has_escape or _get64(texts, 2 * y + 1) == 92
+        y = _get64(texts, 2 * y)
+        n += 1
+    if not has_escape:
+        return text
+    r = _room(h, BUF_SPLIT, n)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_SPLIT)
+    y = text
+    for i in range(n):
+        _put64(buf, n - 1 - i, _get64(texts, 2 * y + 1))
+        y = _get64(texts, 2 * y)
+    found = 0
+    i = 0
+    while i < n:
+        size = 1
+        code = 0
+        if _get64(buf, i) == 92 and i + 1 < n:
+            size = 2
+            if _get64(buf, i + 1) == 117 and i + 5 < n:
+                code = _hex_at(h, i + 2)
+                if code >= 0x80:
+                    size = 6
+                if 0xD800 <= code < 0xDC00 and i + 11 < n:
+                    code = 0x10000 + ((code & 0x3FF) << 10 | (_hex_at(h, i + 8) & 0x3FF))
+                    size = 12
+        if size < 6:
+            for k in range(size):
+                found = _longer_text(h, found, _get64(buf, i + k))
+                if found < 0:
+                    return found
+        else:
+            n_more = 1 if code < 0x800 else 2 if code < 0x10000 else 3
+            lead = 0xC0 if n_more == 1 else 0xE0 if n_more == 2 else 0xF0
+            found = _longer_text(h, found, lead | code >> 6 * n_more)
+            for k in range(n_more):
+                if found < 0:
+                    return found
+                found = _longer_text(h, found, 0x80 | (code >> 6 * (n_more - 1 - k) & 63))
+            if found < 0:
+                return found
+        i += size
+    return found
+
+
+@_kernel
+def _has_text(h, texts, text):
+    """1 if ``text`` is in a set of texts (-1: the empty set)."""
+    if texts < 0:
+        return 0
+    off = _view(h, XS_OFF)
+    pool = _view(h, XS_POOL)
+    for i in range(_get64(off, texts), _get64(off, texts + 1)):
+        if _get64(pool, i) == text:
+            return 1
+    return 0
+
+
+@_far
+def _with_text(h, texts, text):
+    """Return a set of texts with one more; -1 stands for a text that isn't known."""
+    n = 0
+    first = 0
+    if texts >= 0:
+        off = _view(h, XS_OFF)
+        first = _get64(off, texts)
+        n = _get64(off, texts + 1) - first
+    r = _room(h, BUF_TEXT, n + 1)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_TEXT)
+    pool = _view(h, XS_POOL)
+    m = 0
+    while m < n and _get64(pool, first + m) < text:
+        _put64(buf, m, _get64(pool, first + m))
+        m += 1
+    if m < n and _get64(pool, first + m) == text:
+        return texts
+    _put64(buf, m, text)
+    for i in range(m, n):
+        _put64(buf, i + 1, _get64(pool, first + i))
+    return _intern(h, XS_OFF, buf, n + 1)
+
+
+@_far
+def _start_excluding(h, t, texts):
+    """Return the lexer value that starts terminal ``t`` without a set of texts; DEAD if nothing is left of it.
+
+    A text that isn't known excludes nothing.
+    """
+    start_off = _view(h, START_OFF)
+    first = _get32(start_off, t)
+    if first == _get32(start_off, t + 1):
+        return DEAD
+    start = _get64(_view(h, START_POOL), first)
+    off = _view(h, XS_OFF)
+    pool = _view(h, XS_POOL)
+    buf = _view(h, BUF_PLAIN)
+    n = 0
+    if texts >= 0:
+        r = _room(h, BUF_PLAIN, _get64(off, texts + 1) - _get64(off, texts) + 1)
+        if r < 0:
+            return r
+        for i in range(_get64(off, texts), _get64(off, texts + 1)):
+            text = _get64(pool, i)
+            if text >= 0:
+                place = _text_place(h, text, 0)
+                if place < 0:
+                    return place
+                _put64(buf, n, (place << 32) | (_header(h, S_FRESH) + WORD))
+                n += 1
+    if n == 0:
+        return start
+    words = _lexer_intern(h, BUF_PLAIN, n)
+    if words < 0:
+        return words
+    positions = _header(h, S_POSITIONS)
+    e = (start & LOW32) - positions
+    element_off = _view(h, EL_OFF)
+    elements = _view(h, EL_POOL)
+    n = 3
+    if e >= 0:
+        n = _get64(element_off, e + 1) - _get64(element_off, e) + 1
+    own = 0
+    if e < 0:
+        _put64(buf, 0, start)
+        own = _lexer_intern(h, BUF_PLAIN, 1)
+        if own < 0:
+            return own
+    count = _header(h, USED + EL_OFF)
+    r = _room(h, BUF_ELEMENT, n)
+    if r == 0:
+        r = _room(h, EL_ATTR, (count + 1) * 3)
+    if r < 0:
+        return r
+    literals = _view(h, BUF_ELEMENT)
+    _put64(literals, 0, t)
+    if e < 0:
+        _put64(literals, 1, own << 1)
+    else:
+        for i in range(1, n - 1):
+            _put64(literals, i, _get64(elements, _get64(element_off, e) + i))
+    _put64(literals, n - 1, (words << 1) | 1)
+    e = _intern(h, EL_OFF, literals, n)
+    if e < 0:
+        return e
+    if e == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * e, 0)
+        _put64(attr, 3 * e + 1, -1)
+        _put64(attr, 3 * e + 2, 0)
+    r = _element_alive(h, e)
+    if r <= 0:
+        return DEAD if r == 0 else r
+    return positions + e
+
+
+# ------------------------------------------------------------------------------------------ parameters
+#
+# A dotted state of a rule with a parameter has a *value*: an interned row (parameter, number of elements, set of
+# texts that must not come again or -1, words of the set of elements taken). Such dotted states follow those of the network, and so do their edges, which are those
+# of the network's dotted state that the value allows. An edge's target is made when the edge is first followed;
+# until then it is ``-1 -`` the number of the network's edge.
+
+
+@_kernel
+def _count_bits(x):
+    n = 0
+    while x != 0:
+        x &= x - 1
+        n += 1
+    return n
+
+
+@_kernel
+def _needs_word(h, parameter, v, element, k):
+    """Return word ``k`` of what is required after value ``v``, and, if not -1, after ``element``."""
+    rows = _view(h, PARAMETER)
+    sets = _view(h, ELEMENTS)
+    o = COLUMNS * parameter
+    found = _get64(sets, _get64(rows, o + PM_SETS) + k)
+    needs = _get64(rows, o + PM_NEEDS)
+    if needs < 0:
+        return found
+    words = _get64(rows, o + PM_WORDS)
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v) + 3
+    for j in range(words):
+        taken = _get64(pool, first + j)
+        if element >= 0 and element >> 5 == j:
+            taken |= 1 << (element & 31)
+        i = 32 * j
+        while taken != 0:
+            if taken & 1:
+                found |= _get64(sets, needs + i * words + k)
+            taken >>= 1
+            i += 1
+    return found
+
+
+@_far
+def _n_missing(h, v, element):
+    """Return how many required elements value ``v`` lacks, once it has ``element`` as well (-1: none)."""
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
+    parameter = _get64(pool, first)
+    n = 0
+    for k in range(_get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)):
+        taken = _get64(pool, first + 3 + k)
+        if element >= 0 and element >> 5 == k:
+            taken |= 1 << (element & 31)
+        n += _count_bits(_needs_word(h, parameter, v, element, k) & ~taken)
+    return n
+
+
+@_far
+def _may_end_with(h, v):
+    """1 if a text of value ``v`` has all that is required, and enough."""
+    first = _get64(_view(h, VAL_OFF), v)
+    pool = _view(h, VAL_POOL)
+    least = _get64(_view(h, PARAMETER), COLUMNS * _get64(pool, first) + PM_LEAST)
+    return 1 if _get64(pool, first + 1) >= least and _n_missing(h, v, -1) == 0 else 0
+
+
+@_kernel
+def _element_of(action):
+    """Return the element that an action takes, or -1."""
+    if action < 0 or action & NO_ELEMENT == NO_ELEMENT:
+        return -1
+    return action & NO_ELEMENT
+
+
+@_far
+def _may_act(h, v, action, t):
+    """1 if an edge's action is possible after value ``v``, and leads to where the text can go on.
+
+    ``t`` is the edge's terminal. Returns GROW or the like, too.
+    """
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
+    rows = _view(h, PARAMETER)
+    o = COLUMNS * _get64(pool, first)
+    if action == KEEP:
+        return 1
+    if action == CLOSE:
+        return _may_end_with(h, v)
+    if action == MORE:
+        d = _get64(rows, o + PM_TAKING)
+        off = _view(h, TERM_OFF)
+        actions = _view(h, TERM_ACTION)
+        symbols = _view(h, TERM_SYMBOL)
+        for e in range(_get32(off, d), _get32(off, d + 1)):
+            r = _may_act(h, v, _get32(actions, e), _get32(symbols, e))
+            if r != 0:
+                return r
+        off = _view(h, RULE_OFF)
+        actions = _view(h, RULE_ACTION)
+        for e in range(_get32(off, d), _get32(off, d + 1)):
+            if _may_act(h, v, _get32(actions, e), -1) != 0:
+                return 1
+        return 0
+    element = _element_of(action)
+    if element >= 0 and (_get64(pool, first + 3 + (element >> 5)) >> (element & 31)) & 1:
+        return 0
+    most = _get64(rows, o + PM_MOST)
+    if most >= 0 and _get64(pool, first + 1) + 1 + _n_missing(h, v, element) > most:
+        return 0
+    if action >= RECORDS:
+        r = _start_excluding(h, t, _get64(pool, first + 2))
+        if r < 0:
+            return 0 if r == DEAD else r
+    return 1
+
+
+@_kernel
+def _first_value(h, parameter):
+    """Return the value of a parameter before any element."""
+    words = _get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)
+    r = _room(h, BUF_VALUE, words + 3)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_VALUE)
+    _put64(buf, 0, parameter)
+    _put64(buf, 1, 0)
+    _put64(buf, 2, -1)
+    for k in range(words):
+        _put64(buf, 3 + k, 0)
+    return _intern(h, VAL_OFF, buf, words + 3)
+
+
+@_kernel
+def _next_value(h, v, action, text):
+    """Return the value after an action, which must be possible; DEAD if it isn't with this text."""
+    if action in (KEEP, MORE):
+        return v
+    pool = _view(h, VAL_POOL)
+    first = _get64(_view(h, VAL_OFF), v)
+    rows = _view(h, PARAMETER)
+    o = COLUMNS * _get64(pool, first)
+    words = _get64(rows, o + PM_WORDS)
+    texts = _get64(pool, first + 2)
+    if action >= RECORDS:
+        if text >= 0:
+            text = _decoded(h, text)
+            if text < 0:
+                return text
+            if _has_text(h, texts, text) != 0:
+                return DEAD
+        texts = _with_text(h, texts, text)
+        if texts < 0:
+            return texts
+    r = _room(h, BUF_VALUE, words + 3)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_VALUE)
+    for k in range(words + 3):
+        _put64(buf, k, _get64(pool, first + k))
+    n = _get64(buf, 1) + 1
+    if _get64(rows, o + PM_MOST) < 0:
+        # From here on one more makes no difference.
+        n = min(n, _get64(rows, o + PM_LEAST))
+    _put64(buf, 1, n)
+    _put64(buf, 2, texts)
+    element = _element_of(action)
+    if element >= 0:
+        k = 3 + (element >> 5)
+        _put64(buf, k, _get64(buf, k) | (1 << (element & 31)))
+    return _intern(h, VAL_OFF, buf, words + 3)
+
+
+@_far
+def _copy_edges(h, s, v, is_rule):
+    """Append the edges of dotted state ``s`` that value ``v`` allows, behind those in use; return their number.
+
+    Those on rules if ``is_rule``, else those on terminals.
+    """
+    offsets = RULE_OFF if is_rule else TERM_OFF
+    symbols = RULE_SYMBOL if is_rule else TERM_SYMBOL
+    targets = RULE_TARGET if is_rule else TERM_TARGET
+    off = _view(h, offsets)
+    first = _get32(off, s)
+    last = _get32(off, s + 1)
+    used = _header(h, USED + symbols)
+    r = _room(h, symbols, used + last - first)
+    if r == 0:
+        r = _room(h, targets, used + last - first)
+    if r < 0:
+        return r
+    symbol = _view(h, symbols)
+    target = _view(h, targets)
+    action = _view(h, RULE_ACTION if is_rule else TERM_ACTION)
+    after = _view(h, RULE_BEHIND if is_rule else TERM_BEHIND)
+    n = 0
+    for e in range(first, last):
+        a = _get32(action, e)
+        r = _may_act(h, v, a, -1 if is_rule else _get32(symbol, e))
+        if r < 0:
+            return r
+        if r != 0:
+            _put32(symbol, used + n, _get32(symbol, e))
+            _put32(target, used + n, _get32(after, e) if a == CLOSE else -1 - e)
+            n += 1
+    return n
+
+
+@_far
+def _dot(h, s, v):
+    """Return the dotted state ``s`` of the network with value ``v``, with its edges."""
+    r = _room(h, BUF_VALUE, 2)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_VALUE)
+    _put64(buf, 0, s)
+    _put64(buf, 1, v)
+    static = _header(h, S_DOTTED)
+    count = _header(h, USED + DOT_OFF)
+    d = _intern_find(h, DOT_OFF, buf, 2)
+    if d >= 0:
+        return static + d
+    r = _work(h, 1)
+    if r == 0:
+        r = _room(h, TERM_OFF, static + count + 2)
+    if r == 0:
+        r = _room(h, RULE_OFF, static + count + 2)
+    if r == 0:
+        r = _room(h, IS_FINAL, static + count + 1)
+    if r == 0:
+        r = _room(h, RULE_OF, static + count + 1)
+    if r < 0:
+        return r
+    n_terminals = _copy_edges(h, s, v, 0)
+    if n_terminals < 0:
+        return n_terminals
+    n_rules = _copy_edges(h, s, v, 1)
+    if n_rules < 0:
+        return n_rules
+    d = _intern(h, DOT_OFF, buf, 2)
+    if d < 0:
+        return d
+    d += static
+    is_final = _get32(_view(h, IS_FINAL), s)
+    if is_final != 0:
+        is_final = _may_end_with(h, v)
+    _put32(_view(h, IS_FINAL), d, is_final)
+    _put32(_view(h, RULE_OF), d, _get32(_view(h, RULE_OF), s))
+    n = _header(h, USED + TERM_SYMBOL) + n_terminals
+    _set_header(h, USED + TERM_SYMBOL, n)
+    _put32(_view(h, TERM_OFF), d + 1, n)
+    n = _header(h, USED + RULE_SYMBOL) + n_rules
+    _set_header(h, USED + RULE_SYMBOL, n)
+    _put32(_view(h, RULE_OFF), d + 1, n)
+    return d
+
+
+@_far
+def _made_target(h, d, e, is_rule, text):
+    """Make the target of edge ``e`` of dotted state ``d``; ``text`` is that of its lexeme, or -1 if it isn't known.
+
+    DEAD if the text must not come again.
+    """
+    target = _view(h, RULE_TARGET if is_rule else TERM_TARGET)
+    own = -1 - _get32(target, e)
+    s = _get32(_view(h, RULE_BEHIND if is_rule else TERM_BEHIND), own)
+    action = _get32(_view(h, RULE_ACTION if is_rule else TERM_ACTION), own)
+    static = _header(h, S_DOTTED)
+    if d < static:
+        v = _first_value(h, _get32(_view(h, VALUE_OF), s))
+    else:
+        v = _get64(_view(h, DOT_POOL), 2 * (d - static) + 1)
+    if v < 0:
+        return v
+    v = _next_value(h, v, action, text)
+    if v < 0:
+        return v
+    r = _dot(h, s, v)
+    if r >= 0 and action < RECORDS:
+        _put32(target, e, r)
+    return r
+
+
+@_kernel
+def _terminal_target(h, d, e, text):
+    """Return the target of edge ``e`` on a terminal, an edge of dotted state ``d``; as `_made_target`."""
+    t = _get32(_view(h, TERM_TARGET), e)
+    return t if t >= 0 else _made_target(h, d, e, 0, text)
+
+
+@_kernel
+def _rule_target(h, d, e):
+    """Return the target of edge ``e`` on a rule, an edge of dotted state ``d``; or GROW."""
+    t = _get32(_view(h, RULE_TARGET), e)
+    return t if t >= 0 else _made_target(h, d, e, 1, -1)
+
+
+@_kernel
+def _excluded_at(h, d, e):
+    """Return the set of texts that edge ``e`` on a terminal, an edge of dotted state ``d``, must not read.
+
+    -1: none; -2: its lexeme may have any text, and isn't kept.
+    """
+    own = -1 - _get32(_view(h, TERM_TARGET), e)
+    static = _header(h, S_DOTTED)
+    if own < 0 or d < static or _get32(_view(h, TERM_ACTION), own) < RECORDS:
+        return -2
+    v = _get64(_view(h, DOT_POOL), 2 * (d - static) + 1)
+    return _get64(_view(h, VAL_POOL), _get64(_view(h, VAL_OFF), v) + 2)
+
+
+@_far
+def _is_unsure(h, p):
+    """1 if what follows in parser state ``p`` depends on a text that isn't known."""
+    if _header(h, S_TEXT) == _header(h, S_LINE):
+        return 0
+    off = _view(h, P_OFF)
+    pool = _view(h, P_POOL)
+    dots = _view(h, DOT_POOL)
+    term_off = _view(h, TERM_OFF)
+    symbol = _view(h, TERM_SYMBOL)
+    recorded = _view(h, RECORDED)
+    static = _header(h, S_DOTTED)
+    for i in range(_get64(off, p), _get64(off, p + 1) - 1):
+        d = (_get64(pool, i) >> 32) - static
+        if d < 0:
+            continue
+        row = _get64(_view(h, VAL_OFF), _get64(dots, 2 * d + 1))
+        o = COLUMNS * _get64(_view(h, VAL_POOL), row)
+        texts = _get64(_view(h, VAL_POOL), row + 2)
+        s = _get64(dots, 2 * d)
+        if _has_text(h, texts, -1) != 0:
+            rows = _view(h, PARAMETER)
+            taking = _get64(rows, o + PM_TAKING)
+            if s == taking:
+                return 1
+            if s == _get64(rows, o + PM_BEHIND):
+                # Is one more text certainly left?
+                for e in range(_get32(term_off, taking), _get32(term_off, taking + 1)):
+                    if _get32(recorded, _get32(symbol, e)) == 1:
+                        return 1
+    return 0
+
+
 # ------------------------------------------------------------------------------------------ parser
 
 
@@ -1189,10 +1963,8 @@ def _template(h, n):
     # Predict into the pools before interning: appended edges don't count until the offsets are written.
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_start = _view(h, RULE_START)
     mark = _view(h, RULE_MARK)
     px = _view(h, PX_POOL)
@@ -1221,7 +1993,10 @@ def _template(h, n):
         for k in range(first, last):
             a = _get32(rule_symbol, k)
             if i >= n:
-                _put64(px, x, (a << 32) | _get32(rule_target, k))
+                target = _rule_target(h, d, k)
+                if target < 0:
+                    return target
+                _put64(px, x, (a << 32) | target)
                 x += 1
             if _get64(mark, a) != stamp:
                 _put64(mark, a, stamp)
@@ -1229,7 +2004,10 @@ def _template(h, n):
                 end += 1
         if i >= n:
             for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
-                _put64(pt, y, (_get32(term_symbol, k) << 32) | _get32(term_target, k))
+                target = _terminal_target(h, d, k, -1)
+                if target < 0:
+                    return target
+                _put64(pt, y, (_get32(term_symbol, k) << 32) | target)
                 y += 1
         i += 1
     t = _intern(h, TP_OFF, buf, n)
@@ -1443,6 +2221,11 @@ def _parser_step(h, p, a, context):
     last = _get64(a_off, a + 1)
     n_ignored = flags >> P_IGNORED
     may_ignore = False
+    text = _get64(a_pool, last - 1) - _header(h, S_TEXT)
+    if text < 0 or _header(h, S_TEXT) == _header(h, S_LINE):
+        text = -1
+    else:
+        last -= 1
     for k in range(first, last):
         t = _named_terminal(h, _get64(a_pool, k))
         if _get32(ignored, t) != 0 and n_ignored < _header(h, S_IGNORED_MOST):
@@ -1454,10 +2237,8 @@ def _parser_step(h, p, a, context):
     template = _get32(attr, P_STRIDE * p + P_TEMPLATE)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     is_final = _view(h, IS_FINAL)
     rule_of = _view(h, RULE_OF)
     pt = _view(h, PT_POOL)
@@ -1471,7 +2252,12 @@ def _parser_step(h, p, a, context):
             d = v >> 32
             for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
                 if _get32(term_symbol, e) == t:
-                    n = _add_item(h, n, (_get32(term_target, e) << 32) | (v & LOW32))
+                    target = _terminal_target(h, d, e, text)
+                    if target == DEAD:
+                        continue
+                    if target < 0:
+                        return target
+                    n = _add_item(h, n, (target << 32) | (v & LOW32))
                     if n < 0:
                         return n
         end = _get64(pt_off, template + 1)
@@ -1533,7 +2319,10 @@ def _parser_step(h, p, a, context):
             d = w >> 32
             for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
                 if _get32(rule_symbol, e) == rule:
-                    n = _add_item(h, n, (_get32(rule_target, e) << 32) | (w & LOW32))
+                    target = _rule_target(h, d, e)
+                    if target < 0:
+                        return target
+                    n = _add_item(h, n, (target << 32) | (w & LOW32))
                     if n < 0:
                         return n
         z = _get32(attr, P_STRIDE * origin + P_TEMPLATE)
@@ -1669,6 +2458,19 @@ def _start_lexer(h, p):
         d = _get64(pool, i) >> 32
         for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
             t = _get32(term_symbol, e)
+            texts = _excluded_at(h, d, e)
+            if texts >= -1:
+                v = _start_excluding(h, t, texts)
+                if v <= GROW:
+                    return v
+                r = _room(h, BUF_LEXER, n + 2)
+                if r < 0:
+                    return r
+                if v >= 0:
+                    _put64(buf, n, v)
+                    _put64(buf, n + 1, _header(h, S_FRESH) + RECORDER)
+                    n += 2
+                continue
             if _get64(mark, t) != stamp:
                 _put64(mark, t, stamp)
                 if t == newline:
@@ -2423,6 +3225,254 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     return count
 
 
+@_kernel
+def _step_less(h, packed, c):
+    """Step the three lexer states in ``packed`` (21 bits each: whole, without the last part, that part).
+
+    Returns DEAD where the last part is dead, else them; those that are dead as 21 ones.
+    """
+    part = _lexer_step(h, packed & 0x1FFFFF, c)
+    if part < 0:
+        return part if part <= GROW else DEAD
+    more = _lexer_step(h, (packed >> 21) & 0x1FFFFF, c)
+    if more <= GROW:
+        return more
+    whole = _lexer_step(h, packed >> 42, c)
+    if whole <= GROW:
+        return whole
+    return (max(whole, -1) & 0x1FFFFF) << 42 | (max(more, -1) & 0x1FFFFF) << 21 | part
+
+
+@_kernel
+def _walk_less(h, first, last, depth0, n_removed, stamp):
+    """Walk trie nodes ``first..last`` where the excluded part of a lexer state is alive; as `_walk_range`.
+
+    Tokens that end in what only the state without it can read go to BUF_CHARS, and nodes at which only that one
+    would begin another lexeme are marked. Returns their number; UNFILLED if a greedy lexeme ends there instead.
+    """
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    attr = _view(h, L_ATTR)
+    stack = _scratch(h, X_STACK)
+    mark = _scratch(h, X_MARK)
+    removed = _view(h, BUF_CHARS)
+    i = first
+    while i < last:
+        w = _get64(nodes, i)
+        end = i + (w >> 24)
+        depth = (w >> 8) & 0xFFFF
+        above = _get64(stack, depth - 1)
+        if depth > depth0 + 1:
+            accepted = _get32(attr, ((above >> 21) & 0x1FFFFF) * L_STRIDE + L_ACC)
+            if accepted >= 0 and _get32(attr, (above >> 42) * L_STRIDE + L_ACC) < 0:
+                _put64(mark, i, stamp)
+        r = _step_less(h, above, _get8(class_of, w & 255))
+        if r <= GROW:
+            return r
+        if r < 0 or (r >> 21) & 0x1FFFFF == 0x1FFFFF:
+            i = end
+            continue
+        if r >> 42 != 0x1FFFFF:
+            _put64(stack, depth, r)
+            i += 1
+            continue
+        if _get32(attr, (above >> 42) * L_STRIDE + L_ACC) >= 0:
+            return UNFILLED
+        while i < end:
+            token = _get32(node_token, i)
+            if token >= 0:
+                r = _room(h, BUF_CHARS, n_removed + 1)
+                if r < 0:
+                    return r
+                _put64(removed, n_removed, token)
+                n_removed += 1
+            i += 1
+            if i < end:
+                _put64(mark, i, stamp)
+    return n_removed
+
+
+@_far
+def _entry_less(h, t, l):
+    """Return the entry of ``(t, l)`` where ``l`` is one element that excludes something, or UNFILLED.
+
+    It is the entry of the element without its last negative part, but for the few nodes where that part is alive.
+    """
+    off = _view(h, L_OFF)
+    first = _get64(off, l)
+    positions = _header(h, S_POSITIONS)
+    if _get64(off, l + 1) - first != 1 or _header(h, USED + L_OFF) >= 1 << 20 or _header(h, S_USE_SPLIT) == 0:
+        return UNFILLED
+    e = (_get64(_view(h, L_POOL), first) & LOW32) - positions
+    if e < 0:
+        return UNFILLED
+    element_off = _view(h, EL_OFF)
+    elements = _view(h, EL_POOL)
+    o = _get64(element_off, e)
+    n = _get64(element_off, e + 1) - o
+    if n < 3 or _get64(elements, o + n - 1) & 1 == 0:
+        return UNFILLED
+    t_off = _view(h, T_OFF)
+    t_pool = _view(h, T_POOL)
+    nodes = _view(h, NODES)
+    if t > 0:
+        size = 0
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            size += _get64(nodes, _get64(t_pool, i) & LOW32) >> 24
+        if size < _header(h, S_SPLIT_SIZE):
+            return UNFILLED
+        r = _is_nested(h, t)
+        if r != 0:
+            return r if r < 0 else UNFILLED
+    count = _header(h, USED + EL_OFF)
+    r = _room(h, BUF_ELEMENT, n)
+    if r == 0:
+        r = _room(h, EL_ATTR, (count + 1) * 3)
+    if r == 0:
+        r = _room(h, BUF_PLAIN, 1)
+    if r < 0:
+        return r
+    buf = _view(h, BUF_ELEMENT)
+    for i in range(n - 1):
+        _put64(buf, i, _get64(elements, o + i))
+    part = _get64(elements, o + n - 1) >> 1
+    f = _intern(h, EL_OFF, buf, n - 1)
+    if f < 0:
+        return f
+    if f == count:
+        attr = _view(h, EL_ATTR)
+        _put64(attr, 3 * f, 1 if n == 3 else 0)
+        _put64(attr, 3 * f + 1, -1)
+        _put64(attr, 3 * f + 2, 0)
+    r = _element_alive(h, f)
+    if r < 0:
+        return r
+    _put64(_view(h, BUF_PLAIN), 0, positions + f)
+    more = _lexer_intern(h, BUF_PLAIN, 1)
+    if more < 0:
+        return more
+    shared = _canonical(h, more)
+    if shared < 0:
+        return shared
+    e0 = _entry_whole(h, t, shared)
+    if e0 < 0:
+        return e0
+    stack = _scratch(h, X_STACK)
+    mark = _scratch(h, X_MARK)
+    last_mark = mark[1] - 1
+    stamp = _get64(mark, last_mark) + 1
+    _put64(mark, last_mark, stamp)
+    packed = (l << 42) | (more << 21) | part
+    n_removed = 0
+    removed = _view(h, BUF_CHARS)
+    if t == 0:
+        base = _view(h, TRIE_BASE)
+        sizes = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            _put64(stack, 0, packed)
+            b = _get64(base, k)
+            n_removed = _walk_less(h, b, b + _get64(sizes, k), 0, n_removed, stamp)
+            if n_removed < 0:
+                return n_removed
+    else:
+        class_of = _view(h, CLASS_OF)
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            y = _get64(t_pool, i) & LOW32
+            r = _step_less(h, packed, _get8(class_of, _get64(t_pool, i) >> 32))
+            if r <= GROW:
+                return r
+            if r < 0 or (r >> 21) & 0x1FFFFF == 0x1FFFFF:
+                continue
+            if r >> 42 == 0x1FFFFF:
+                # Dead at its first byte: rare, so walk it all.
+                return UNFILLED
+            w = _get64(nodes, y)
+            depth = (w >> 8) & 0xFFFF
+            _put64(stack, depth, r)
+            n_removed = _walk_less(h, y + 1, y + (w >> 24), depth - 1, n_removed, stamp)
+            if n_removed < 0:
+                return n_removed
+    # The tokens that are left.
+    if n_removed > 32:
+        r = _room(h, BUF_CHARS, 2 * n_removed)
+        if r < 0:
+            return r
+    _sort_at(h, removed[0], n_removed, removed[0] + 8 * n_removed)
+    entries = _view(h, E_ATTR)
+    o = e0 * E_STRIDE
+    sparse_pool = _view(h, TOKENS)
+    tokens = _scratch(h, X_TOKENS)
+    n_tokens = 0
+    n_found = 0
+    first = _get64(entries, o + E_TOK_OFF)
+    for i in range(first, first + _get64(entries, o + E_TOK_N)):
+        token = _get32(sparse_pool, i)
+        k = _lower_bound(removed, 0, n_removed, token)
+        if k < n_removed and _get64(removed, k) == token:
+            n_found += 1
+        else:
+            _put32(tokens, n_tokens, token)
+            n_tokens += 1
+    kind = _get64(entries, o + E_KIND)
+    is_dense = kind == DENSE or (kind == LAYER and n_found < n_removed)
+    layer = _get64(entries, o + E_DENSE) if kind == LAYER and not is_dense else 0
+    g0 = _header(h, USED + GROUPS)
+    n_groups = 0
+    groups = _view(h, GROUPS)
+    for g in range(_get64(entries, o + E_GROUP_N)):
+        source = _get64(entries, o + E_GROUP_OFF) + g
+        t1 = _get64(groups, 2 * source + 1)
+        first = _get64(t_off, t1)
+        last = _get64(t_off, t1 + 1)
+        r = _room(h, BUF_NODES, last - first)
+        if r == 0:
+            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+        if r < 0:
+            return r
+        left = _view(h, BUF_NODES)
+        m = 0
+        for i in range(first, last):
+            v = _get64(t_pool, i)
+            if _get64(mark, v & LOW32) != stamp:
+                _put64(left, m, v)
+                m += 1
+        if m == 0:
+            continue
+        if m < last - first:
+            t1 = _intern(h, T_OFF, left, m)
+            if t1 < 0:
+                return t1
+        _put64(groups, 2 * (g0 + n_groups), _get64(groups, 2 * source))
+        _put64(groups, 2 * (g0 + n_groups) + 1, t1)
+        n_groups += 1
+    key = (t << 32) | l
+    if not is_dense:
+        return _store_entry(h, key, n_tokens, 0, layer, g0, n_groups)
+    words = _header(h, S_WORDS)
+    dense = _header(h, USED + E_MASK)
+    r = _room(h, E_MASK, (dense + 1) * words)
+    if r < 0:
+        return r
+    mask = _view(h, E_MASK)
+    found = _store_entry(h, key, 0, 0, 0, g0, n_groups)
+    if found < 0:
+        return found
+    for k in range(words):
+        _put32(mask, dense * words + k, 0)
+    _or_entry(h, e0, (mask[0] + 4 * dense * words, words))
+    for i in range(n_removed):
+        token = _get64(removed, i)
+        k = dense * words + (token >> 5)
+        _put32(mask, k, _get32(mask, k) & ~(1 << (token & 31)))
+    _set_header(h, USED + E_MASK, dense + 1)
+    o = found * E_STRIDE
+    _put64(entries, o + E_KIND, DENSE)
+    _put64(entries, o + E_DENSE, dense)
+    _put64(entries, o + E_COST, 400)
+    return found
+
+
 @_far
 def _entry_whole(h, t, l):
     """Return the entry of ``(t, l)`` by walking all of ``t`` with all of ``l``."""
@@ -2431,6 +3481,9 @@ def _entry_whole(h, t, l):
     x = _slot(memo, 2, key)
     if _get64(memo, 2 * x) == key:
         return _get64(memo, 2 * x + 1)
+    r = _entry_less(h, t, l)
+    if r != UNFILLED:
+        return r
     layer = 0
     if t > 0:
         n_tokens, n_exits = _walk_set(h, t, l)
@@ -2855,6 +3908,42 @@ def _without_continuations(h, t, l):
 
 
 @_far
+def _exact_entry(h, t):
+    """Return an entry of the tokens below node set ``t`` that the matcher state whose mask this is can read."""
+    d = _header(h, S_VISITED)
+    key = (1 << 62) | (t << 31) | d
+    memo = _view(h, ENTRY)
+    x = _slot(memo, 2, key)
+    if _get64(memo, 2 * x) == key:
+        return _get64(memo, 2 * x + 1)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    tokens = _scratch(h, X_TOKENS)
+    n = 0
+    for k in range(_get64(off, t), _get64(off, t + 1)):
+        i = _get64(pool, k) & LOW32
+        end = i + (_get64(nodes, i) >> 24)
+        while i < end:
+            token = _get32(node_token, i)
+            i += 1
+            if token < 0:
+                continue
+            r = _work(h, 1)
+            if r == 0:
+                r = _advance_token(h, d, token)
+            if r <= GROW:
+                return r
+            if r >= 0:
+                if n >= tokens[1]:
+                    return _need(h, N_TABLES + X_TOKENS, 2 * n + 16)
+                _put32(tokens, n, token)
+                n += 1
+    return _store_entry(h, key, n, 0, 0, _header(h, USED + GROUPS), 0)
+
+
+@_far
 def _visit(h, t, p, l, depth):
     """Collect the entries reached from node set ``t`` in configuration ``(p, l)`` into RESULT.
 
@@ -2941,6 +4030,15 @@ def _visit(h, t, p, l, depth):
             _put64(tsteps, 2 * x + 1, -1 if p1 < 0 else _situation_of(h, p1))
             _set_header(h, USED + TSTEP, _header(h, USED + TSTEP) + 1)
         if p1 < 0:
+            continue
+        if t1 != 0 and _is_unsure(h, p1) != 0:
+            e1 = _exact_entry(h, t1)
+            if e1 < 0:
+                return e1
+            r = _push_result(h, e1)
+            if r < 0:
+                return r
+            low = -1
             continue
         l0 = _start_lexer(h, p1)
         if l0 <= GROW:
@@ -3032,6 +4130,7 @@ def _state_list(h, d):
     pool = _view(h, D_POOL)
     _clear_open(h)
     _set_header(h, USED + RESULT, 0)
+    _set_header(h, S_VISITED, d)
     for i in range(_get64(off, d), _get64(off, d + 1)):
         w = _get64(pool, i)
         r = _visit(h, 0, w >> 32, w & LOW32, 0)
@@ -3228,6 +4327,10 @@ def _start(h):
                 _set_header(h, S_AFTER_NEWLINE + i, r)
         if r < 0:
             return r
+    # The empty text is the first.
+    r = _longer_text(h, -1, -1)
+    if r < 0:
+        return r
     for i in range(n_starts):
         _put64(_view(h, BUF_KERNEL), 0, i << 32)
         p = _parser_intern(h, n, flags, -1, 0)
@@ -4322,28 +5425,180 @@ def _terminal_cost(h, t):
     return c
 
 
-@_kernel
+@_far
 def _going_on_cost(h, d, kind):
     """Tokens from dotted state ``d`` over one more symbol to the end of its rule."""
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     rule_start = _view(h, RULE_START)
     costs = _view(h, RULE_COST)
     terminals = _view(h, TERM_COST)
-    base = kind * _header(h, USED + IS_FINAL)
     t0 = kind * _header(h, S_TERMINALS)
     c = INFINITE
     for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
         step = _get64(terminals, t0 + _get32(term_symbol, k))
-        c = min(c, step + _get64(costs, base + _get32(term_target, k)))
+        u = _dot_cost(h, _terminal_target(h, d, k, -1), kind)
+        if u < 0:
+            return u
+        c = min(c, step + u)
     for k in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-        step = _get64(costs, base + _get32(rule_start, _get32(rule_symbol, k)))
-        c = min(c, step + _get64(costs, base + _get32(rule_target, k)))
+        step = _get64(costs, 2 * _get32(rule_start, _get32(rule_symbol, k)) + kind)
+        u = _dot_cost(h, _rule_target(h, d, k), kind)
+        if u < 0:
+            return u
+        c = min(c, step + u)
     return c
+
+
+@_kernel
+def _dot_cost(h, d, kind):
+    """Tokens from dotted state ``d`` to the end of its rule; ``d`` itself if it is GROW or the like."""
+    if d < 0:
+        return d
+    if d < _header(h, S_DOTTED):
+        return _get64(_view(h, RULE_COST), 2 * d + kind)
+    return _valued_cost(h, d, kind)
+
+
+@_kernel
+def _price(h, kind, offsets, symbols, actions, behind, d, wanted):
+    """Lower BUF_PRICE to what elements cost, by the edges of network state ``d``; return the least of ``wanted``.
+
+    Behind the prices of elements is that of any other. ``behind`` is the table of the edges' targets.
+    """
+    off = _view(h, offsets)
+    symbol = _view(h, symbols)
+    action = _view(h, actions)
+    target = _view(h, behind)
+    costs = _view(h, RULE_COST)
+    price = _view(h, BUF_PRICE)
+    terminals = _view(h, TERM_COST)
+    rule_start = _view(h, RULE_START)
+    t0 = kind * _header(h, S_TERMINALS)
+    least = INFINITE
+    n = price[1] - 2
+    for e in range(_get32(off, d), _get32(off, d + 1)):
+        a = _get32(action, e)
+        s = _get32(symbol, e)
+        if symbols == TERM_SYMBOL:
+            step = _get64(terminals, t0 + s)
+        else:
+            step = _get64(costs, 2 * _get32(rule_start, s) + kind)
+        if a == wanted:
+            least = min(least, step)
+        step += _get64(costs, 2 * _get32(target, e) + kind)
+        if a == COUNT or (a >= 0 and _element_of(a) < 0):
+            a = n
+        elif a >= 0:
+            a = _element_of(a)
+        if a >= 0 and step < _get64(price, a):
+            _put64(price, a, step)
+    return least
+
+
+@_far
+def _valued_cost(h, d, kind):
+    """`_dot_cost` of a dotted state with a value: the way ahead without elements, and those still to come.
+
+    Costs of the network's own dotted states are those of the way on which nothing more is taken.
+    """
+    static = _header(h, S_DOTTED)
+    dots = _view(h, DOT_POOL)
+    s = _get64(dots, 2 * (d - static))
+    v = _get64(dots, 2 * (d - static) + 1)
+    first = _get64(_view(h, VAL_OFF), v)
+    pool = _view(h, VAL_POOL)
+    rows = _view(h, PARAMETER)
+    parameter = _get64(pool, first)
+    o = COLUMNS * parameter
+    costs = _view(h, RULE_COST)
+    here = _get64(costs, 2 * s + kind)
+    behind = _get64(rows, o + PM_BEHIND)
+    if here >= INFINITE or behind < 0:
+        return here
+    ending = _get64(costs, 2 * behind + kind)
+    taking = _get64(rows, o + PM_TAKING)
+    price = _view(h, BUF_PRICE)
+    other = price[1] - 2
+    n = _get64(rows, o + PM_ELEMENTS)
+    for i in range(n):
+        _put64(price, i, INFINITE + ending)
+    _put64(price, other, INFINITE + ending)
+    _price(h, kind, TERM_OFF, TERM_SYMBOL, TERM_ACTION, TERM_BEHIND, taking, MORE)
+    _price(h, kind, RULE_OFF, RULE_SYMBOL, RULE_ACTION, RULE_BEHIND, taking, MORE)
+    # What comes between elements.
+    comma = _price(h, kind, TERM_OFF, TERM_SYMBOL, TERM_ACTION, TERM_BEHIND, behind, MORE)
+    comma = min(comma, _price(h, kind, RULE_OFF, RULE_SYMBOL, RULE_ACTION, RULE_BEHIND, behind, MORE))
+    if comma >= INFINITE:
+        comma = 0
+    words = _get64(rows, o + PM_WORDS)
+    more = 0
+    n_more = 0
+    left = 0
+    for k in range(words):
+        taken = _get64(pool, first + 3 + k)
+        missing = _needs_word(h, parameter, v, -1, k) & ~taken
+        for i in range(32 * k, min(n, 32 * k + 32)):
+            u = _get64(price, i) - ending + comma
+            if (missing >> (i & 31)) & 1:
+                more += u
+                n_more += 1
+            if ((missing | taken) >> (i & 31)) & 1:
+                _put64(price, i, INFINITE + ending)
+            elif u < INFINITE:
+                left += u
+    fill = _get64(rows, o + PM_LEAST) - _get64(pool, first + 1) - n_more
+    any_other = _get64(price, other) - ending + comma
+    if fill > 0 and kind == 0 and _get64(rows, o + PM_NEEDS) >= 0:
+        # Elements may need others.
+        more += left if any_other >= INFINITE else fill * any_other
+        n_more += fill
+        fill = 0
+    while fill > 0:
+        best = any_other
+        at = -1
+        for i in range(n):
+            u = _get64(price, i) - ending + comma
+            if u < best:
+                best = u
+                at = i
+        if best >= INFINITE:
+            return INFINITE
+        if at < 0:
+            more += fill * best
+            n_more += fill
+            fill = 0
+        else:
+            more += best
+            n_more += 1
+            fill -= 1
+            _put64(price, at, INFINITE + ending)
+    if more >= INFINITE:
+        return INFINITE
+    may_take = 0
+    may_end = _get32(_view(h, IS_FINAL), s)
+    off = _view(h, TERM_OFF)
+    action = _view(h, TERM_ACTION)
+    for e in range(_get32(off, s), _get32(off, s + 1)):
+        a = _get32(action, e)
+        may_take |= 1 if a >= 0 or a == COUNT else 0
+        may_end |= 1 if a == CLOSE else 0
+    off = _view(h, RULE_OFF)
+    action = _view(h, RULE_ACTION)
+    for e in range(_get32(off, s), _get32(off, s + 1)):
+        a = _get32(action, e)
+        may_take |= 1 if a >= 0 or a == COUNT else 0
+        may_end |= 1 if a == CLOSE else 0
+    if may_take == 0:
+        return min(here + more, HUGE)
+    if n_more > 0:
+        return min(ending + more - comma, HUGE)
+    if may_end != 0:
+        return here
+    # Behind a comma with nothing required: some element must follow.
+    return _going_on_cost(h, d, kind)
 
 
 @_far
@@ -4356,10 +5611,9 @@ def _rule_costs(h, kind):
         return 0
     term_symbol = _view(h, TERM_SYMBOL)
     costs = _view(h, RULE_COST)
-    n = _header(h, USED + IS_FINAL)
-    base = kind * n
+    n = _header(h, S_DOTTED)
     if kind == 0:
-        for k in range(_header(h, USED + TERM_SYMBOL)):
+        for k in range(_get32(_view(h, TERM_OFF), n)):
             r = _terminal_cost(h, _get32(term_symbol, k))
             if r < 0:
                 return r
@@ -4372,8 +5626,10 @@ def _rule_costs(h, kind):
         for z in range(n):
             d = n - 1 - z
             c = _going_on_cost(h, d, kind)
-            if c < _get64(costs, base + d):
-                _put64(costs, base + d, c)
+            if c < 0:
+                return c
+            if c < _get64(costs, 2 * d + kind):
+                _put64(costs, 2 * d + kind, c)
                 is_changed = True
     _set_header(h, S_RULES_DONE, _header(h, S_RULES_DONE) | (1 << kind))
     return 0
@@ -4431,25 +5687,25 @@ def _after_rules(h, o, kind):
     pool = _view(h, P_POOL)
     rule_off = _view(h, RULE_OFF)
     rule_symbol = _view(h, RULE_SYMBOL)
-    rule_target = _view(h, RULE_TARGET)
     rule_of = _view(h, RULE_OF)
     is_final = _view(h, IS_FINAL)
     px = _view(h, PX_POOL)
     px_off = _view(h, PX_OFF)
-    costs = _view(h, RULE_COST)
-    c0 = kind * _header(h, USED + IS_FINAL)
     total = INFINITE
     for j in range(_get64(off, o), _get64(off, o + 1) - 1):
         v = _get64(pool, j)
         d = v >> 32
         rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
         # The end of a rule is no lexeme; what may follow it is in other items.
-        c = _get64(costs, c0 + d)
-        if _get32(is_final, d) != 0:
-            c = _going_on_cost(h, d, kind)
+        c = _going_on_cost(h, d, kind) if _get32(is_final, d) != 0 else _dot_cost(h, d, kind)
+        if c < 0:
+            return c
         total = min(total, c + rest)
         for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-            c = _get64(costs, c0 + _get32(rule_target, e)) + rest
+            c = _dot_cost(h, _rule_target(h, d, e), kind)
+            if c < 0:
+                return c
+            c += rest
             r = _lower_cost(h, AFTER_RULE, _rule_key(o, _get32(rule_symbol, e), kind), c)
             if r < 0:
                 return r
@@ -4467,7 +5723,10 @@ def _after_rules(h, o, kind):
             d = w & LOW32
             rest = _after_rule(h, o, _get32(rule_of, d), kind)
             if rest < INFINITE:
-                c = _get64(costs, c0 + d) + rest
+                c = _dot_cost(h, d, kind)
+                if c < 0:
+                    return c
+                c += rest
                 r = _lower_cost(h, AFTER_RULE, _rule_key(o, w >> 32, kind), c)
                 if r < 0:
                     return r
@@ -4557,10 +5816,7 @@ def _after_terminal(h, p, t, kind):
     pool = _view(h, P_POOL)
     term_off = _view(h, TERM_OFF)
     term_symbol = _view(h, TERM_SYMBOL)
-    term_target = _view(h, TERM_TARGET)
     rule_of = _view(h, RULE_OF)
-    costs = _view(h, RULE_COST)
-    c0 = kind * _header(h, USED + IS_FINAL)
     c = INFINITE
     for j in range(_get64(off, p), _get64(off, p + 1) - 1):
         v = _get64(pool, j)
@@ -4569,7 +5825,10 @@ def _after_terminal(h, p, t, kind):
         e = _first_edge(term_symbol, _get32(term_off, d), end, t)
         while e < end and _get32(term_symbol, e) == t:
             rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
-            c = min(c, _get64(costs, c0 + _get32(term_target, e)) + rest)
+            u = _dot_cost(h, _terminal_target(h, d, e, -1), kind)
+            if u < 0:
+                return u
+            c = min(c, u + rest)
             e += 1
     z = _get32(attr, P_STRIDE * p + P_TEMPLATE)
     pt = _view(h, PT_POOL)
@@ -4577,7 +5836,10 @@ def _after_terminal(h, p, t, kind):
     e = _lower_bound(pt, _get64(_view(h, PT_OFF), z), end, t << 32)
     while e < end and _get64(pt, e) >> 32 == t:
         d = _get64(pt, e) & LOW32
-        c = min(c, _get64(costs, c0 + d) + _after_rule(h, b, _get32(rule_of, d), kind))
+        u = _dot_cost(h, d, kind)
+        if u < 0:
+            return u
+        c = min(c, u + _after_rule(h, b, _get32(rule_of, d), kind))
         e += 1
     if _get32(_view(h, IGNORED), t) != 0 and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
         c = min(c, again)
@@ -4808,8 +6070,55 @@ def _character_state(h, d):
 
 
 @_far
+def _without_text(h, d):
+    """Return matcher state ``d`` without the texts of its lexemes so far."""
+    off = _view(h, D_OFF)
+    pool = _view(h, D_POOL)
+    attr = _view(h, L_ATTR)
+    values_off = _view(h, L_OFF)
+    values = _view(h, L_POOL)
+    first = _get64(off, d)
+    n = _get64(off, d + 1) - first
+    is_changed = False
+    for i in range(n):
+        l = _get64(pool, first + i) & LOW32
+        if _get32(attr, l * L_STRIDE + L_FLAGS) & FLAG_RECORDS:
+            is_changed = True
+    if not is_changed:
+        return d
+    r = _room(h, BUF_CONFIG, 2 * n)
+    if r < 0:
+        return r
+    x = _header(h, S_FRESH) + RECORDER
+    for i in range(n):
+        v = _get64(pool, first + i)
+        l = v & LOW32
+        if _get32(attr, l * L_STRIDE + L_FLAGS) & FLAG_RECORDS:
+            r = _room(h, BUF_LEXER, _get64(values_off, l + 1) - _get64(values_off, l))
+            if r < 0:
+                return r
+            m = 0
+            for j in range(_get64(values_off, l), _get64(values_off, l + 1)):
+                if _get64(values, j) & LOW32 != x:
+                    _put64(_view(h, BUF_LEXER), m, _get64(values, j))
+                    m += 1
+            l = _lexer_intern(h, BUF_LEXER, m)
+            if l < 0:
+                return l
+        _put64(_view(h, BUF_CONFIG), i, (v & ~LOW32) | l)
+    return _configuration_intern(h, n)
+
+
+@_far
 def _walk_states(h, d):
-    """List in BUF_WALK the matcher states one token away from ``d``, each with a token; as `_walk_lexer`."""
+    """List in BUF_WALK the matcher states one token away from ``d``, each with a token; as `_walk_lexer`.
+
+    Where costs are proven, states whose lexeme is kept stand for all that differ by its text.
+    """
+    if _header(h, S_IS_PROVEN) != 0:
+        d = _without_text(h, d)
+        if d < 0:
+            return d
     row = _view(h, D_ROW)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
@@ -5107,6 +6416,10 @@ def _restrict(h, d, address, limit):
         most = _largest_after(h, d, 1)
     if most <= limit:
         return min(0, most)
+    if _header(h, S_IS_PROVEN) != 0:
+        d = _without_text(h, d)
+        if d < 0:
+            return d
     out = (address, _header(h, S_WORDS))
     row = _view(h, D_ROW)
     attr = _view(h, D_ATTR)

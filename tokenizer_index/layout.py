@@ -59,6 +59,14 @@ LOW40 = 0xFFFFFFFFFF
     RULE_START,
     RULE_INSIDE,  # the rule stands between brackets
     LINE_FLAGS,  # of positions of the newline terminal
+    TERM_ACTION,
+    TERM_BEHIND,  # targets of the network's own edges, where a parameter gives others to their source
+    RULE_ACTION,
+    RULE_BEHIND,
+    VALUE_OF,  # the parameter of a dotted state, or -1
+    PARAMETER,  # i64 (n, parameters.COLUMNS)
+    ELEMENTS,  # i64 sets of elements
+    RECORDED,  # lexemes of the terminal must differ in some places; 2: and it has more than any text can hold
     L_OFF,
     L_POOL,
     L_HASH,
@@ -93,6 +101,21 @@ LOW40 = 0xFFFFFFFFFF
     C_OFF,  # contexts: the one around, width
     C_POOL,
     C_HASH,
+    TX_OFF,  # texts: the text without its last byte, that byte
+    TX_POOL,
+    TX_HASH,
+    XS_OFF,  # sets of texts
+    XS_POOL,
+    XS_HASH,
+    WP_OFF,  # a text and how much of it is read
+    WP_POOL,
+    WP_HASH,
+    VAL_OFF,  # values: parameter, how many elements, set of texts, which elements
+    VAL_POOL,
+    VAL_HASH,
+    DOT_OFF,  # dotted states with a value: the network's dotted state, the value
+    DOT_POOL,
+    DOT_HASH,
     D_OFF,
     D_POOL,
     D_HASH,
@@ -129,6 +152,9 @@ LOW40 = 0xFFFFFFFFFF
     BUF_NODES,
     BUF_CHARS,
     BUF_SPLIT,
+    BUF_VALUE,
+    BUF_TEXT,
+    BUF_PRICE,  # of elements
     RESULT,  # entries of the visit in progress
     PATH,
     RULE_MARK,
@@ -147,7 +173,7 @@ LOW40 = 0xFFFFFFFFFF
     EOS,
     VALUE_COST,  # i64 (slots, 3) memo (lexer value, kind) -> tokens to the end of its lexeme, the first of them
     TERM_COST,  # i64 (2, n_terminals) by kind
-    RULE_COST,  # i64 (2, n_dotted) by kind
+    RULE_COST,  # i64 (n_dotted, 2) by kind
     AFTER_RULE,  # i64 (slots, 2) memo (parser state, rule, kind) -> tokens
     AFTER_TERMINAL,  # i64 (slots, 2) memo (parser state, terminal, kind) -> tokens
     SEEN,  # i64 (slots, 2) states of a walk -> stamp
@@ -163,7 +189,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(138)
+) = range(164)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -226,14 +252,19 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_AFTER_INDENT,
     S_AFTER_DEDENT,
     S_BLOCKED,
+    S_DOTTED,  # dotted states of the network; those with a value follow
+    S_TEXT,  # accept sets with a text hold it as a terminal from here on
+    S_VISITED,  # the matcher state whose mask is put together
+    S_NEXT,  # two bytes that may follow in an excluded text, or -1
+    S_NEXT_OTHER,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 57)
-MAX_FAR = 64
+) = range(SCALARS, SCALARS + 62)
+MAX_FAR = 96
 HEADER_SIZE = S_FAR + MAX_FAR
 
 L_STRIDE = 8
 L_ACC, L_GREEDY, L_PURE, L_CANON, L_DIST, L_CHARS, L_CHARS_OFF, L_FLAGS = range(8)
-FLAG_FRESH, FLAG_ELEMENTS = 1, 2
+FLAG_FRESH, FLAG_ELEMENTS, FLAG_RECORDS = 1, 2, 4
 E_STRIDE = 8
 E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)
 SPARSE, DENSE, LAYER = 0, 1, 2
@@ -251,6 +282,10 @@ P_TEMPLATE, P_FLAGS, P_BASE, P_SITUATION, P_CONTEXT, P_LINE = range(6)
 # Newline lexemes (``newline``): actions of edges, flags of positions, modes of values.
 IS_LINE = 2
 """In place of "is a hub": a position of the newline terminal."""
+IS_WORD = 3
+"""The position of texts that are excluded; the count says which, and how much is read."""
+FRESH, RECORDER, WORD, N_MARKS = range(4)
+"""Positions behind those of the network: nothing read yet; the count is the text so far; an excluded text."""
 LINE_ZERO, LINE_BLANK, LINE_TAB = -3, -4, -5
 TAIL, RESET, SAME_END = 1, 2, 4
 EXACT, WIDER, SAME = 1, 2, 3

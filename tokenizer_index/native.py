@@ -172,6 +172,7 @@ _SOURCES = (
     "kernels.py",
     "lexeme_kernels.py",
     "layout.py",
+    "parameters.py",
     "kernel_build.py",
     "native.py",
 )

@@ -1,6 +1,6 @@
 """A grammar flattened to arrays: byte automaton of all terminals, transition network of all rules.
 
-`build_network(grammar, watch)` is independent of any tokenizer and uses no kernels.
+`build_network(grammar, watch)` is independent of any tokenizer.
 
 Byte automaton (the lexer)
 --------------------------
@@ -34,7 +34,9 @@ Rules are numbered; rule 0 is the augmented start, whose only body is the gramma
 rule is a deterministic automaton over terminals and rules without empty edges (nullable rules are
 inlined as alternatives); its states are *dotted states*, numbered consecutively. No rule matches the
 empty string: its first state is never final, and ``start_nullable`` alone tells of the empty text. From
-every dotted state the end of its rule can be reached. Rules that the grammar doesn't have are named
+every dotted state the end of its rule can be reached. Dotted states of a rule with a parameter, other than its
+first and the one behind its end, stand for one state for each of the parameter's values: an edge's action says
+how it changes the value and which values it is there for (`parameters`, `ir.StateMachine`). Rules that the grammar doesn't have are named
 after those they were cut from: "object (continued)", "array (repeated)".
 """
 
@@ -56,6 +58,8 @@ from constrain.tokenizer_index.layout import IGNORED_OPEN
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_walk import LexemeWalk
 from constrain.tokenizer_index.lines import LineRules, LineTables
+from constrain.tokenizer_index.parameters import RECORDS
+from constrain.tokenizer_index.parameters import arrays as parameter_arrays
 from constrain.tokenizer_index.realisable import Realisable, may_nest, realisable
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.special_tokens import BEGIN, named_in
@@ -63,9 +67,12 @@ from constrain.tokenizer_index.transition_network import Rules, flatten
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
 
+# So many rounds of so many bytes are more texts than anyone reads.
+_MANY = 16
 _ALL_BYTES = (1 << 256) - 1
 
 Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +128,12 @@ class Network:
     blocked_row, blocked : (n_terminals,), (n_rows * n_terminals,)
         For some ignored terminals a row of ``blocked``, else -1. Such a terminal is read only where one is
         expected whose flag in that row is 0, or where the text may end after it.
+    terminal_action, rule_action : (n,), (n,)
+        Actions of edges; empty where no rule has a parameter, like the following.
+    value_of : (n_dotted,)
+        The parameter whose value a dotted state has, or -1.
+    parameters, parameter_sets : (n * parameters.COLUMNS,), (n,) int64
+        A row for each parameter, and the words of sets.
     lines : LineTables or None
         Where indentation counts.
     special_tokens : tuple of str or int
@@ -169,6 +182,11 @@ class Network:
     unsound: tuple[int, int] | None
     blocked_row: Int32
     blocked: Int32
+    terminal_action: Int32
+    rule_action: Int32
+    value_of: Int32
+    parameters: Int64
+    parameter_sets: Int64
     n_starts: int
     lines: LineTables | None = None
     special_tokens: tuple[str | int, ...] = ()
@@ -177,6 +195,55 @@ class Network:
     def is_sound(self) -> bool:
         """Can what is read byte by byte be finished, as far as it depends on how lexemes are read?"""
         return self.unsound is None
+
+    @property
+    def recorded(self) -> Int32:
+        """(n_terminals,) not 0 for terminals some of whose lexemes must differ; 2 if it surely has enough of them."""
+        found = np.zeros(self.n_terminals, np.int32)
+        if len(self.terminal_action):
+            for t in set(self.terminal_symbol[self.terminal_action >= RECORDS].tolist()):
+                found[t] = 1 + self._has_many(t)
+        return found
+
+    def _has_many(self, terminal: int) -> bool:
+        """Has ``terminal`` surely more texts than can be read? A single plain part that repeats, and few are excluded."""
+        first, last = self.literal_offsets[terminal : terminal + 2]
+        if first == last:
+            return self._repeats(self.starts[self.start_offsets[terminal] : self.start_offsets[terminal + 1]])
+        positive = [k for k in range(first, last) if not self.literal_negative[k]]
+        parts = [
+            self.literal_starts[self.literal_start_offsets[k] : self.literal_start_offsets[k + 1]]
+            for k in range(first, last)
+        ]
+        return len(positive) == 1 and all(
+            self._repeats(part) != bool(self.literal_negative[first + i]) for i, part in enumerate(parts)
+        )
+
+    def _repeats(self, starts: Int32) -> bool:
+        """Is there a cycle without a bound, or one of many rounds and bytes, among positions after ``starts``?"""
+        is_open: dict[int, bool] = {}  # of positions that were met: is one that leads here still to be left?
+        for start in starts.tolist():
+            stack = [(start, int(self.edge_offsets[start]))]
+            while stack:
+                x, e = stack.pop()
+                if e == self.edge_offsets[x]:
+                    if x in is_open:
+                        if is_open[x]:
+                            return True
+                        continue
+                    is_open[x] = True
+                if e == self.edge_offsets[x + 1]:
+                    is_open[x] = False
+                    continue
+                stack.append((x, e + 1))
+                y = int(self.edge_target[e])
+                is_wide = self.edge_high[e] - self.edge_low[e] >= _MANY
+                if is_wide and self.count_max[x] >= _MANY and self.edge_guard[e] == 1:
+                    return True
+                is_round = self.is_hub[y] == 1 and self.count_max[y] >= 0 and self.edge_action[e] == INC
+                if self.distance[y] >= 0 and not is_round:
+                    stack.append((y, int(self.edge_offsets[y])))
+        return False
 
     @property
     def n_positions(self) -> int:
@@ -213,16 +280,29 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     LimitExceededError
         More positions, states or seconds than the limits allow.
     """
-    n_terminals = len(grammar.terminals)
     most = grammar.ignored.most
     if most is not None and most < 0:
         raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
+    found = _build(grammar, watch, counts=True) or _build(grammar, watch, counts=False)
+    if found is None:
+        raise UnsupportedFeatureError(
+            "elements in any order",
+            reason="is not supported where lexemes may fuse or hide one another",
+            hint="Let the elements have a fixed order.",
+        )
+    return found
+
+
+def _build(grammar: Grammar, watch: Watch, *, counts: bool) -> Network | None:
+    """Return the network, or ``None`` if rules with parameters stand in the way of a proof."""
+    n_terminals = len(grammar.terminals)
+    most = grammar.ignored.most
     lines = None
     if grammar.indentation is not None:
         lines = LineRules(grammar, grammar.indentation, watch)
         grammar = lines.grammar
         n_terminals = len(grammar.terminals)
-    graphs = RuleGraphs(grammar, watch)
+    graphs = RuleGraphs(grammar, watch, counts=counts)
     lexemes: list[Lexeme | None] = [None] * n_terminals
     for t in graphs.used.union(grammar.ignored.terminals):
         if not 0 <= t < n_terminals:
@@ -245,7 +325,9 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)
     lexemes = [lexeme if t in kept else None for t, lexeme in enumerate(lexemes)]
     network = _assemble(grammar, rules, lexemes, lines, watch)
-    return network if lines is None else lines.complete(network, rules, lexemes)
+    if network is None or lines is None:
+        return network
+    return lines.complete(network, rules, lexemes)
 
 
 def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
@@ -264,7 +346,7 @@ def _refuse_alike(terminal: Terminal, ignored: Terminal) -> None:
 
 def _assemble(
     grammar: Grammar, rules: Rules, lexemes: list[Lexeme | None], lines: LineRules | None, watch: Watch
-) -> Network:
+) -> Network | None:
     n_terminals = len(lexemes)
     fragments: list[Fragment] = []
     owners: list[int] = []
@@ -320,6 +402,9 @@ def _assemble(
         marks = lines.marks(rules)
     found = Realisable(None, None, {}, frozenset())
     if not is_lexing_proven or lines is not None:
+        if rules.parameters:
+            # What is realisable is looked for without regard to values.
+            return None
         walked = lexemes if lines is None else lines.unmeasured(lexemes)
         walk = LexemeWalk(walked, priority, greedy, watch)
         found = realisable(rules, walk, replace(grammar.ignored, terminals=tuple(ignored)), watch, marks)
@@ -360,7 +445,11 @@ def _assemble(
         ignored,
         blocked_row,
         [int(bits >> t & 1 or not first[t]) for bits in found.blocked.values() for t in range(n_terminals)],
+        rules.terminal_action,
+        rules.rule_action,
+        rules.value_of,
     )
+    parameters, parameter_sets = parameter_arrays(rules.parameters)
     owner, end, base, sizes, n_edges = (table.next() for _ in range(5))
     positions = _columns([fragment.positions for fragment in fragments], N_POSITION_COLUMNS)
     edges = _columns([fragment.edges for fragment in fragments], N_EDGE_COLUMNS)
@@ -412,6 +501,11 @@ def _assemble(
         blocked=table.next(),
         n_starts=rules.n_starts,
         special_tokens=_special_tokens(grammar.terminals, lexemes),
+        terminal_action=table.next(),
+        rule_action=table.next(),
+        value_of=table.next(),
+        parameters=np.array(parameters, np.int64),
+        parameter_sets=np.array(parameter_sets, np.int64),
     )
 
 

@@ -6,7 +6,8 @@ their own, never by recursion: each is given the two states between which it sta
 only thing that starts in the first of them; then it may lead back there, otherwise it takes a fresh state.
 
 Rule 0 is the augmented start. A body of several symbols that is repeated often becomes a rule of its own,
-so that nested repetitions add up instead of multiplying.
+so that nested repetitions add up instead of multiplying; and what is repeated still more often is counted
+by a rule with a parameter.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import NamedTuple
 
 from constrain.grammars.errors import SpecError
 from constrain.grammars.ir import (
+    COUNT,
     Choice,
     Expression,
     Grammar,
+    Parameter,
     Repetition,
     RuleReference,
     Sequence,
@@ -29,8 +32,16 @@ from constrain.grammars.limits import Watch
 
 # A repeated body of several symbols becomes a rule of its own if it is repeated more often.
 _COPIES = 16
+# What is repeated more often than this is counted, not copied.
+COUNTED = 64
 # States of graphs that may take the place of one dotted state under the limit on them.
 _SPARE = 2
+
+
+class _Counted(NamedTuple):
+    """The body of a rule that reads a symbol as often as its parameter allows."""
+
+    symbol: int
 
 
 class _Task(NamedTuple):
@@ -61,6 +72,8 @@ class RuleGraphs:
     ----------
     grammar : Grammar
     watch : Watch
+    counts : bool
+        Count what is repeated often.
 
     Attributes
     ----------
@@ -79,6 +92,14 @@ class RuleGraphs:
         Empty edges.
     own_calls : set of (rule, state)
         States from which a rule calls itself.
+    parameters : dict of int to Parameter
+        Of the rules that have one.
+    actions : dict of (source, symbol, target) to int
+        Of the edges of those rules.
+    counted : set of int
+        Those of them that stand for repetitions.
+    distinct : set of (source, symbol, target)
+        Edges whose lexemes must differ.
 
     Raises
     ------
@@ -88,9 +109,10 @@ class RuleGraphs:
         More states or time than allowed.
     """
 
-    def __init__(self, grammar: Grammar, watch: Watch) -> None:
+    def __init__(self, grammar: Grammar, watch: Watch, *, counts: bool = True) -> None:
         self.grammar = grammar
         self._watch = watch
+        self._counts = counts
         self._n_terminals = len(grammar.terminals)
         self.names: list[str] = []
         self.edges: list[list[tuple[int, int]]] = []
@@ -99,12 +121,21 @@ class RuleGraphs:
         self.finals: list[int] = []
         self.bounds: list[range] = []
         self.own_calls: set[tuple[int, int]] = set()
+        self.parameters: dict[int, Parameter] = {}
+        self.actions: dict[tuple[int, int, int], int] = {}
+        self.counted: set[int] = set()
+        self.distinct: set[tuple[int, int, int]] = set()
         self._most = _SPARE * watch.limits.states
         self._ids: dict[str, int] = {}
-        self._unread: list[tuple[int, Expression]] = []
+        self._unread: list[tuple[int, Expression | _Counted]] = []
         self._unread.append((self.add_rule(""), Choice(grammar.alternatives)))
         for rule, body in self._unread:  # grows while it is read
-            self._read_rule(rule, body)
+            if isinstance(body, _Counted):
+                self._read_counted(rule, body.symbol)
+            elif isinstance(body, StateMachine) and body.parameter is not None:
+                self._read_parametrised(rule, body, body.parameter)
+            else:
+                self._read_rule(rule, body)
         self.used = {symbol for edges in self.edges for symbol, _ in edges if symbol >= 0}
 
     def state(self) -> int:
@@ -153,6 +184,10 @@ class RuleGraphs:
                 tasks += [_Task(part, source, target, alone) for part in body.parts]
             elif isinstance(body, Repetition):
                 tasks += self._repeat(body, source, target, alone, rule)
+            elif isinstance(body, StateMachine) and body.parameter is not None:
+                called = self.add_rule(self.names[rule])
+                self._unread.append((called, body))
+                self.edges[source].append((-1 - called, target))
             elif isinstance(body, StateMachine):
                 self._embed(body, source, target, alone, rule)
             else:
@@ -161,6 +196,38 @@ class RuleGraphs:
             if len(self.edges) > self._most:
                 self._watch.at_most("states", len(self.edges) // _SPARE, place)
         self.set_rule(rule, start, final)
+
+    def _read_counted(self, rule: int, symbol: int) -> None:
+        start, loop = self.state(), self.state()
+        for source in (start, loop):
+            self.edges[source].append((symbol, loop))
+            self.actions[source, symbol, loop] = COUNT
+        self.set_rule(rule, start, loop)
+
+    def _read_parametrised(self, rule: int, machine: StateMachine, parameter: Parameter) -> None:
+        self.parameters[rule] = parameter
+        place = f"rule {self.names[rule]!r}"
+        self._watch.step(place, 1 + len(machine.edges))
+        state = [self.state() for _ in range(machine.n_states)]
+        self._watch.at_most("states", len(self.edges) // _SPARE, place)
+        if machine.accepting != {machine.start} and len(machine.accepting) == 1:
+            (final,) = machine.accepting
+        else:
+            raise SpecError(f"{place} has a parameter, so it needs one end, other than its start.")
+        if len(machine.actions) != len(machine.edges):
+            raise SpecError(f"{place} has {len(machine.edges)} edges, but {len(machine.actions)} actions.")
+        for (before, reference, after), action in zip(machine.edges, machine.actions, strict=True):
+            if reference is None or after == machine.start or action >= parameter.n_elements:
+                raise SpecError(f"{place} has a parameter, and an edge {before} to {after} it must not have.")
+            symbol = self._symbol(reference, rule, state[before])
+            self.edges[state[before]].append((symbol, state[after]))
+            self.actions[state[before], symbol, state[after]] = action
+            if symbol in machine.distinct and (action >= 0 or action == COUNT):
+                if before == machine.start:
+                    raise SpecError(f"{place} begins with lexemes that must differ.")
+                self.distinct.add((state[before], symbol, state[after]))
+        self.set_rule(rule, state[0], state[final])
+        self.starts[rule] = state[machine.start]
 
     def _symbol(self, reference: TerminalReference | RuleReference, rule: int, source: int) -> int:
         if isinstance(reference, TerminalReference):
@@ -191,13 +258,29 @@ class RuleGraphs:
             self.skip(source, target)
             return []
         rounds = minimum if maximum is None else maximum
+        symbol: int | None
         if rounds > _COPIES and not isinstance(body, TerminalReference | RuleReference):
             # Copying a reference costs one edge; and so nested repetitions add up, not multiply.
             name = f"{self.names[rule]} (repeated)"
             called = self.add_rule(name)
             self._unread.append((called, body))
-            self._watch.at_most("states", len(self.edges) // _SPARE + rounds, f"rule {name!r}")
-            return self._repeat_call(-1 - called, source, target, minimum, maximum)
+            symbol = -1 - called
+        elif isinstance(body, TerminalReference | RuleReference) and rounds > COUNTED:
+            symbol = self._symbol(body, rule, source)
+        else:
+            symbol = None
+        if symbol is not None and rounds > COUNTED and self._counts:
+            counted = self.add_rule(f"{self.names[rule]} (counted)")
+            self.parameters[counted] = Parameter(least=max(minimum, 1), most=maximum)
+            self.counted.add(counted)
+            self._unread.append((counted, _Counted(symbol)))
+            self.edges[source].append((-1 - counted, target))
+            if minimum == 0:
+                self.skip(source, target)
+            return []
+        if symbol is not None:
+            self._watch.at_most("states", len(self.edges) // _SPARE + rounds, f"rule {self.names[rule]!r}")
+            return self._repeat_call(symbol, source, target, minimum, maximum)
         self._watch.at_most("states", (len(self.edges) + rounds) // _SPARE, f"rule {self.names[rule]!r}")
         tasks: list[_Task] = []
         for i in range(rounds if maximum is not None else max(minimum - 1, 0)):

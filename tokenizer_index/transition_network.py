@@ -7,7 +7,7 @@
 3. keeps the edges from which the end of the rule can be reached, by symbols that match something
    other than the empty string;
 4. cuts long runs of optional parts (`long_runs`);
-5. determinises each rule that is still reachable.
+5. determinises each rule that is still reachable; those with a parameter stay as they are (`parameters`).
 
 Where alternatives are read apart, the augmented start has a first state for each of them, numbered from 0.
 
@@ -18,10 +18,13 @@ referred to.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from constrain.grammars.errors import EmptyLanguageError
+from constrain.grammars.errors import EmptyLanguageError, SpecError
+from constrain.grammars.ir import CLOSE, COUNT, KEEP, Parameter
 from constrain.grammars.limits import Watch
+from constrain.tokenizer_index import parameters
 from constrain.tokenizer_index.long_runs import split_runs
 from constrain.tokenizer_index.rule_graphs import RuleGraphs, reach
 from constrain.tokenizer_index.state_sets import SET_ELEMENTS, StateSets
@@ -48,6 +51,10 @@ class Rules(NamedTuple):
     rule_start: list[int]
     rule_names: list[str]
     start_nullable: bool
+    terminal_action: list[int]
+    rule_action: list[int]
+    parameters: list[parameters.FlatParameter]
+    value_of: list[int]
     n_starts: int = 1
 
 
@@ -86,7 +93,7 @@ class _Flattener:
         if not alive_rules[0] and not empty_rules[0]:
             raise self._empty_language(alive, alive_rules)
         self._prune(alive, level, alive_rules)
-        rules = self._determinise(level, empty_rules[0])
+        rules = self._determinise(level, empty_rules[0], alive, alive_rules)
         return _with_starts_apart(rules) if self._graphs.grammar.is_apart else rules
 
     def _nullable_rules(self, nullable: Sequence[bool]) -> list[bool]:
@@ -121,14 +128,31 @@ class _Flattener:
     def _skip_nullable(self, rules: list[bool], terminals: Sequence[bool]) -> None:
         if not any(rules) and not any(terminals):
             return
-        for source, edges in enumerate(self._graphs.edges):
+        graphs = self._graphs
+        for source, edges in enumerate(graphs.edges):
             for symbol, target in edges:
-                if terminals[symbol] if symbol >= 0 else rules[-1 - symbol]:
-                    self._graphs.skip(source, target)
+                if not (terminals[symbol] if symbol >= 0 else rules[-1 - symbol]):
+                    continue
+                if (source, symbol, target) not in graphs.actions:
+                    graphs.skip(source, target)
+        for rule, parameter in graphs.parameters.items():
+            # Where rounds may be empty, no number of other rounds is too small.
+            is_empty = [
+                terminals[symbol] if symbol >= 0 else rules[-1 - symbol]
+                for source in graphs.bounds[rule]
+                for symbol, _ in graphs.edges[source]
+            ]
+            if any(is_empty):
+                if rule not in graphs.counted:
+                    message = f"rule {graphs.names[rule]!r} has a parameter, and a part that may be empty."
+                    raise SpecError(message)
+                graphs.parameters[rule] = replace(parameter, least=1)
 
     def _loop_own_calls(self) -> None:
         """Replace calls of a rule by itself, where nothing follows, by empty edges to its start."""
         for rule, source in self._graphs.own_calls:
+            if rule in self._graphs.parameters:
+                continue
             start, final, symbol = self._graphs.starts[rule], self._graphs.finals[rule], -1 - rule
             kept = []
             for edge in self._graphs.edges[source]:
@@ -175,10 +199,14 @@ class _Flattener:
                 else:
                     for target in empty.get(state, ()):
                         best = max(best, level[target])
+                if best == 2 and state in rule_of_start:
+                    rule = rule_of_start[state]
+                    if self._is_possible(rule, alive, level, alive_rules):
+                        alive_rules[rule] = True
+                    else:
+                        best = known
                 if best < 2:
                     undecided.append(state)
-                elif state in rule_of_start:
-                    alive_rules[rule_of_start[state]] = True
                 if best > known:
                     level[state] = best
                     is_settled = False
@@ -188,6 +216,38 @@ class _Flattener:
             pending = undecided
         self._settle(alive, level, alive_rules)
         return level, alive_rules
+
+    def _is_possible(
+        self, rule: int, alive: Sequence[bool], level: list[int], alive_rules: list[bool]
+    ) -> bool:
+        """Can a rule's parameter, if it has one, have a last value?"""
+        graphs = self._graphs
+        parameter = graphs.parameters.get(rule)
+        if parameter is None:
+            return True
+        usable, is_free = self._usable(rule, parameter, alive, level, alive_rules)
+        return parameters.is_possible(parameter, usable, is_free)
+
+    def _usable(
+        self,
+        rule: int,
+        parameter: Parameter,
+        alive: Sequence[bool],
+        level: list[int],
+        alive_rules: list[bool],
+    ) -> tuple[int, bool]:
+        """Return the bits of the elements that a text may have, and whether others may be counted."""
+        graphs = self._graphs
+        found, is_free = 0, False
+        for source in graphs.bounds[rule]:
+            for symbol, target in graphs.edges[source]:
+                action = graphs.actions[source, symbol, target]
+                is_alive = alive[symbol] if symbol >= 0 else alive_rules[-1 - symbol]
+                if is_alive and level[target] and (action >= 0 or action == COUNT):
+                    is_free = is_free or action == COUNT
+                    found |= 1 << action if action >= 0 else 0
+        self._watch.step("productive rules", len(graphs.bounds[rule]))
+        return parameters.with_needs(parameter, found), is_free
 
     def _settle(self, alive: Sequence[bool], level: list[int], alive_rules: list[bool]) -> None:
         """Raise levels until none can be raised; a state waits for the rules its edges call."""
@@ -203,7 +263,17 @@ class _Flattener:
         rule_of_start = {start: rule for rule, start in enumerate(graphs.starts)}
         waiting: dict[int, list[int]] = {}
         tasks = [state for state, known in enumerate(level) if known]
-        while tasks:
+        held: set[int] = set()
+        while tasks or held:
+            if not tasks:
+                # Starts of rules with a parameter wait until it can have a last value.
+                ready = [s for s in held if self._is_possible(rule_of_start[s], alive, level, alive_rules)]
+                if not ready:
+                    break
+                held.difference_update(ready)
+                for state in ready:
+                    level[state] = 2
+                tasks += ready
             state = tasks.pop()
             raised: list[int] = []
             if level[state] == 2 and state in rule_of_start:
@@ -216,7 +286,11 @@ class _Flattener:
                 elif symbol < 0:
                     waiting.setdefault(-1 - symbol, []).append(source)
             for source in raised:
-                if level[source] < 2:
+                if level[source] == 2:
+                    continue
+                if rule_of_start.get(source) in graphs.parameters:
+                    held.add(source)
+                else:
                     level[source] = 2
                     tasks.append(source)
             for source in skipped.get(state, ()):
@@ -236,15 +310,27 @@ class _Flattener:
                 if level[target] and (alive[symbol] if symbol >= 0 else alive_rules[-1 - symbol])
             ]
 
-    def _determinise(self, level: list[int], start_nullable: bool) -> Rules:
-        rules = Rules([0], [], [], [0], [], [], [], [], [], [], start_nullable)
+    def _determinise(
+        self, level: list[int], start_nullable: bool, alive: Sequence[bool], alive_rules: list[bool]
+    ) -> Rules:
+        rules = Rules([0], [], [], [0], [], [], [], [], [], [], start_nullable, [], [], [], [])
         numbers = {0: 0}  # of rules, in order of discovery
         n_read = len(self._graphs.starts)
         order = [0]
         for rule in order:  # grows while it is read
+            parameter = self._graphs.parameters.get(rule)
+            if parameter is not None:
+                usable, _ = self._usable(rule, parameter, alive, level, alive_rules)
+                self._append_parametrised(rule, parameter, usable, numbers, order, rules)
+                continue
             if len(self._graphs.bounds[rule]) > _FEW_STATES and rule < n_read:
                 split_runs(self._graphs, rule, level, self._watch)
             self._determinise_rule(rule, numbers, order, rules)
+        if rules.parameters:
+            n = len(rules.rule_of)
+            rules.value_of.extend([-1] * (n - len(rules.value_of)))
+            rules.terminal_action.extend([KEEP] * (len(rules.terminal_symbol) - len(rules.terminal_action)))
+            rules.rule_action.extend([KEEP] * (len(rules.rule_symbol) - len(rules.rule_action)))
         return rules
 
     def _determinise_rule(self, rule: int, numbers: dict[int, int], order: list[int], rules: Rules) -> None:
@@ -298,6 +384,67 @@ class _Flattener:
         rules.rule_of.extend([numbers[rule]] * len(states))
         rules.is_final.extend([s == final if isinstance(s, int) else final in s for s in states])
         rules.is_final[base] = False
+
+    def _append_parametrised(
+        self,
+        rule: int,
+        parameter: Parameter,
+        usable: int,
+        numbers: dict[int, int],
+        order: list[int],
+        rules: Rules,
+    ) -> None:
+        """Append the automaton of a rule with a parameter to ``rules``, and new rules to ``order``."""
+        graphs, start, final = self._graphs, self._graphs.starts[rule], self._graphs.finals[rule]
+        base, place = len(rules.rule_of), f"rule {graphs.names[rule]!r}"
+        rules.value_of.extend([-1] * (base - len(rules.value_of)))
+        rules.terminal_action.extend([KEEP] * (len(rules.terminal_symbol) - len(rules.terminal_action)))
+        rules.rule_action.extend([KEEP] * (len(rules.rule_symbol) - len(rules.rule_action)))
+        index, states = {start: base}, [start]
+        number = len(rules.parameters)
+        edges: list[tuple[int, int, int, int]] = []  # source, symbol, target, action
+        valueless = {base}
+        for state in states:  # grows while it is read
+            terminal_edges, calls = [], []
+            for symbol, target in dict.fromkeys(graphs.edges[state]):
+                action = graphs.actions[state, symbol, target]
+                if action >= 0 and not usable >> action & 1:
+                    continue
+                if target not in index:
+                    index[target] = base + len(states)
+                    states.append(target)
+                if action == CLOSE:
+                    valueless.add(index[target])
+                edges.append((index[state], symbol, index[target], action))
+                if (state, symbol, target) in graphs.distinct:
+                    action = parameters.RECORDS | (action if action >= 0 else parameters.NO_ELEMENT)
+                if symbol >= 0:
+                    terminal_edges.append((symbol, index[target], action))
+                else:
+                    called = -1 - symbol
+                    if called not in numbers:
+                        numbers[called] = len(order)
+                        order.append(called)
+                    calls.append((numbers[called], index[target], action))
+            for kind, symbols, targets, actions in (
+                (terminal_edges, rules.terminal_symbol, rules.terminal_target, rules.terminal_action),
+                (calls, rules.rule_symbol, rules.rule_target, rules.rule_action),
+            ):
+                kind.sort()
+                symbols.extend([edge[0] for edge in kind])
+                targets.extend([edge[1] for edge in kind])
+                actions.extend([edge[2] for edge in kind])
+            rules.terminal_offsets.append(len(rules.terminal_symbol))
+            rules.rule_offsets.append(len(rules.rule_symbol))
+            self._watch.step(place, 1 + len(graphs.edges[state]))
+        self._watch.at_most("states", base + len(states), place)
+        rules.rule_start.append(base)
+        rules.rule_names.append(graphs.names[rule])
+        rules.rule_of.extend([numbers[rule]] * len(states))
+        rules.is_final.extend([state == final for state in states])
+        rules.is_final[base] = False
+        rules.value_of.extend([-1 if d in valueless else number for d in index.values()])
+        rules.parameters.append(parameters.flat(parameter, usable, edges, place))
 
     # ------------------------------------------------------------------------------ errors
 
@@ -355,6 +502,8 @@ def _with_starts_apart(rules: Rules) -> Rules:
         is_final=[False] * more + rules.is_final,
         rule_of=[0] * more + rules.rule_of,
         rule_start=[0, *(start + more for start in rules.rule_start[1:])],
+        value_of=[-1] * more + rules.value_of if rules.parameters else [],
+        parameters=[parameters.moved(parameter, more) for parameter in rules.parameters],
         n_starts=n,
     )
 

@@ -282,7 +282,7 @@ class AlignedDecoder:
             if attempt is None:
                 continue
             group = state.groups[place]
-            state.tries[group] = _learn(state.tries[group], attempt)
+            root = state.tries[group] = _learn(state.tries[group], attempt)
             first = state.first[place]
             if attempt.dead is None:
                 attempt.row.stats.accepted = 1
@@ -291,7 +291,7 @@ class AlignedDecoder:
             stats, mine = attempt.row.stats, first.stats
             mine.model_calls, mine.model_seconds = stats.model_calls, stats.model_seconds
             mine.mask_seconds = stats.mask_seconds
-            if state.tries[group].log_theta == -math.inf:
+            if root.log_theta == -math.inf:
                 raise DeadEndError(
                     f"No member of the spec of row {first.index} that fits {first.max_tokens} tokens has a "
                     "positive probability under the model, truncation (top_k, top_p, min_p) included."

@@ -273,15 +273,17 @@ class BeamDecoder:
         return row
 
     def _score(self, row: Row) -> float:
-        return row.log_probability / max(len(row.token_ids), 1) ** self.options.length_penalty
+        return self._normalised(row.log_probability, max(len(row.token_ids), 1))
+
+    def _normalised(self, log_probability: float, length: int) -> float:
+        return log_probability / math.pow(length, self.options.length_penalty)
 
     def _is_beaten(self, row: Row, best: Sequence[Row], width: int) -> bool:
         """Whether no output that begins like ``row`` can be among the best ``width``."""
         if len(best) < width:
             return False
         # Tokens to come cost nothing at best, and at best the output is as long as it may be.
-        bound = row.log_probability / row.max_tokens**self.options.length_penalty
-        return bound <= self._score(best[-1])
+        return self._normalised(row.log_probability, row.max_tokens) <= self._score(best[-1])
 
     def _read(self, state: BeamState) -> None:
         """Let the model read the newest tokens of the hypotheses, each different text once."""

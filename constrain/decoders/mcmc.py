@@ -143,11 +143,11 @@ def position_law(entropies: Sequence[float], positions: str) -> NDArray[np.float
     """Probabilities (n,) float64 of the places from which an output of ``n`` tokens is written anew."""
     n = len(entropies)
     if positions == "restart":
-        return np.eye(1, n)[0]
+        return np.array([1.0] + [0.0] * (n - 1))
     law = np.expm1(entropies) if positions == "priority" else np.ones(n)
     total = float(law.sum())
     # Where no row leaves a choice, no place is better than another.
-    return law / total if total > 0.0 else np.full(n, 1.0 / n)
+    return np.asarray(law / total) if total > 0.0 else np.full(n, 1.0 / n)
 
 
 def log_acceptance(old: Trace, new: Trace, positions: str) -> float:

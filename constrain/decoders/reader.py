@@ -66,7 +66,8 @@ class Reader:
             The model's rows after the last ``n_lines`` places of each target (fewer where the target is
             shorter than that), the last one last; none for ``None``.
         """
-        drops, queues = [], []
+        drops: list[int] = []
+        queues: list[list[int]] = []
         for read, target in zip(self._read, targets, strict=True):
             if target is None:
                 drops.append(0)
@@ -79,7 +80,8 @@ class Reader:
         begin = time.perf_counter()
         if any(drops):
             self._session.truncate(drops)
-        blocks = self._session.append(queues) if any(queues) else [[]] * len(queues)
+        blocks: Sequence[Sequence[NDArray[np.float32]] | NDArray[np.float32]]
+        blocks = self._session.append(queues) if any(queues) else [()] * len(queues)
         called = [row for row, queue in zip(rows, queues, strict=True) if row is not None and queue]
         if called:
             share_model_call(called, time.perf_counter() - begin)

@@ -434,9 +434,8 @@ class SmcDecoder:
             ]
             if not any(growing):
                 return
-            rows = [None if one is None else one.row for one in growing]
-            targets = [None if row is None else row.token_ids for row in rows]
-            lines = reader.seek([None] * n_lines + targets, [None] * n_lines + rows)[n_lines:]
+            rows = [*[None] * n_lines, *(None if one is None else one.row for one in growing)]
+            lines = reader.seek([None if row is None else row.token_ids for row in rows], rows)[n_lines:]
             for one, line, lane in zip(growing, lines, lanes, strict=True):
                 if one is not None:
                     row = one.row
@@ -463,7 +462,8 @@ class SmcDecoder:
         proposals' steps are part of what the chain moves.
         """
         lane = _MOVE_LANE + state.moves
-        movers, draws = [], []
+        movers: list[_Mover] = []
+        draws: list[float] = []
         moved = [place for place, one in enumerate(state.particles) if not one.row.is_finished]
         before = [state.particles[place] for place in moved]
         for particle in before:
@@ -481,9 +481,8 @@ class SmcDecoder:
         valid = [one for one in movers if not one.row.is_finished]
         if self.options.lookahead:
             # Rows must have read their texts before others are written on from them.
-            rows = [None if one.row.is_finished else one.row for one in movers]
-            texts = [None if row is None else row.token_ids for row in rows]
-            state.reader.seek([None] * n_lines + texts, [None] * n_lines + rows)
+            rows = [*[None] * n_lines, *(None if one.row.is_finished else one.row for one in movers)]
+            state.reader.seek([None if row is None else row.token_ids for row in rows], rows)
         values = iter(self._values(rng, state.reader, valid, state.n_steps))
         for place, old, new, draw in zip(moved, before, movers, draws, strict=True):
             value = -math.inf if new.row.is_finished else next(values)

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from constrain.grammars.errors import SpecError
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.json_schema.cursor import Cursor, show
-from constrain.grammars.json_schema.facts import Facts, Group, Json, Location
+from constrain.grammars.json_schema.facts import ANY, Facts, Group, Json, Location
+from constrain.grammars.json_schema.keywords import refuse
 
 
 def read_reference(facts: Facts, value: Json, at: Cursor) -> None:
     """Read ``$ref``."""
-    _refer(value, at, "$ref")
+    _refer(facts, value, at, "$ref")
 
 
 def read_dynamic_reference(facts: Facts, value: Json, at: Cursor) -> None:
     """Read ``$dynamicRef``."""
-    _refer(value, at, "$dynamicRef")
+    _refer(facts, value, at, "$dynamicRef")
 
 
 def read_recursive_reference(facts: Facts, value: Json, at: Cursor) -> None:
     """Read ``$recursiveRef``."""
-    _refer(value, at, "$recursiveRef")
+    _refer(facts, value, at, "$recursiveRef")
 
 
-def _refer(value: Json, at: Cursor, keyword: str) -> None:
+def _refer(facts: Facts, value: Json, at: Cursor, keyword: str) -> None:
     if not isinstance(value, str):
         raise at.error(keyword, f"expected a reference, found {show(value)}.")
     pointer = f"{at.pointer}/{keyword}"
-    schema, where, scope = at.references.target(value, pointer, at.scope, keyword)
+    try:
+        schema, where, scope = at.references.target(value, pointer, at.scope, keyword)
+    except UnsupportedFeatureError as error:
+        if not at.may_leave_open(error):
+            raise
+        refuse(facts, at, keyword, ANY, "")
+        return
     chain = (*at.chain, id(at.schema))
     if id(schema) in chain:
         raise SpecError(

@@ -41,10 +41,11 @@ class Brancher:
         self._are_disjoint: dict[tuple[int, ...], bool | None] = {}
         self._n_read = 0
 
-    def expand(self, facts: Facts, is_exact: bool) -> list[Facts]:
+    def expand(self, facts: Facts, is_exact: bool, *, drops_negative: bool = False) -> list[Facts]:
         """Return facts without groups whose union is ``facts``.
 
-        If not ``is_exact``, branches of ``oneOf`` may overlap: the union may be larger.
+        If not ``is_exact``, branches of ``oneOf`` may overlap: the union may be larger. It may, too, if
+        ``drops_negative``: ways to fail schemas are then left out.
         """
         watch = self._builder.watch
         done: list[Facts] = []
@@ -52,6 +53,8 @@ class Brancher:
         n_read = 0
         while todo:
             current = todo.pop()
+            if drops_negative:
+                current.groups = tuple(group for group in current.groups if not group.is_negative)
             if not current.groups:
                 done.append(current)
                 watch.at_most("states", _STATES_PER_BRANCH * len(done), facts.pointer)
@@ -265,5 +268,9 @@ class Brancher:
             "needs too many cases here, which is not supported",
         )
         rest = facts.copy()
-        rest.groups = tuple(one for one in facts.groups if not one.is_negative and not one.is_exclusive)
+        groups = [one for one in facts.groups if not one.is_negative]
+        if self._builder.options.unsupported == "check":
+            rest.groups = tuple(groups)
+            return self.expand(rest, False, drops_negative=True)
+        rest.groups = tuple(one for one in groups if not one.is_exclusive)
         return self.expand(rest, is_exact)

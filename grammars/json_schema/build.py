@@ -17,16 +17,18 @@ from constrain.grammars.errors import (
     UnsupportedFeatureError,
 )
 from constrain.grammars.json_schema import terminals
-from constrain.grammars.json_schema.builder import Builder
-from constrain.grammars.json_schema.cursor import TracksEvaluation
+from constrain.grammars.json_schema.builder import Builder, is_undecided
+from constrain.grammars.json_schema.cursor import LeavesOpen, TracksEvaluation
+from constrain.grammars.json_schema.evaluate import refuse_undecided
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.productive import unproductive_rules
 from constrain.grammars.json_schema.resolve import draft_of
+from constrain.grammars.json_schema.unordered import Element, unordered_machine
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.parse import parse_regex
 
-__all__ = ["SchemaGrammar", "SchemaOptions", "schema_grammar"]
+__all__ = ["SchemaGrammar", "SchemaOptions", "any_value", "open_grammar", "schema_grammar"]
 
 _NEWEST = "draft2020-12"
 _OLD_URIS = tuple(f"json-schema.org/draft-0{n}/" for n in (0, 1, 2, 3))
@@ -52,37 +54,84 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     SpecError
         The schema is malformed; the pointer says where.
     UnsupportedFeatureError
-        It uses what cannot be enforced.
+        It uses what cannot be enforced, or what only a check of whole outputs could.
     EmptyLanguageError
         Nothing satisfies it, as far as can be told without looking into conjunctions of patterns.
     LimitExceededError
         It is too large or too deep.
     """
+    read = open_grammar(schema, options, watch=watch)
+    if read.left_open:
+        pointer = read.left_open[0]
+        raise UnsupportedFeatureError(
+            pointer.rpartition("/")[2],
+            pointer=pointer,
+            reason="is checked only where the schema is the whole output, not in a part of it",
+            hint='Simplify the schema, or use unsupported="ignore".',
+        )
+    return read
+
+
+def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> SchemaGrammar:
+    """Return what `schema_grammar` does; with ``unsupported="check"`` the grammar may take more.
+
+    ``left_open`` then says where, and a check has to decide (`constrain.grammars.json_schema.evaluate`).
+    """
     root = load_schema(schema, watch) if isinstance(schema, str) else schema
     if not isinstance(root, (dict, bool)):
         raise SpecError(f"expected a schema (an object, true or false), found {root!r:.60}.", pointer="#")
     draft = options.draft or _draft(root)
-    if options.property_order == "any":
-        raise UnsupportedFeatureError(
-            'property_order="any"',
-            hint='Use property_order="schema".',
-            reason="is not available yet",
-        )
+    try:
+        read = _built(root, draft, options, watch)
+    except (UnsupportedFeatureError, LimitExceededError) as error:
+        if options.unsupported != "check" or is_undecided(error):
+            raise
+        return any_value(root, draft, options, watch)
+    if read.left_open:
+        refuse_undecided(root, options, watch)
+    return read
+
+
+def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
+    """Return a grammar of all JSON texts that leaves everything open.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Not even a check decides the schema.
+    """
+    refuse_undecided(root, options, watch)
+    common, ignored = terminals.common_terminals(_blanks(options, watch))
+    rules = {_START: terminals.ANY_VALUE, **terminals.ANY_RULES}
+    grammar = ir.Grammar(tuple(common), rules, _START, ignored, {})
+    return SchemaGrammar(grammar, (), draft, ("#",), root)
+
+
+def _built(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     builder = Builder(root, DRAFTS[draft], options, watch, common)
     try:
-        found = builder.value(root, "#", None)
-        builder.build_bodies()
+        found = _read(builder, root)
     except TracksEvaluation:
         builder = Builder(root, DRAFTS[draft], options, watch, common, tracks=True)
-        found = builder.value(root, "#", None)
-        builder.build_bodies()
+        try:
+            found = _read(builder, root)
+        except LeavesOpen:
+            builder = Builder(root, DRAFTS[draft], options, watch, common, skips_unevaluated=True)
+            builder.left_open["#"] = None
+            found = _read(builder, root)
     if not found:
         raise _empty_language(*builder.why_empty("#"))
     rules: dict[str, ir.Expression] = {_START: found[0] if len(found) == 1 else ir.Choice(found)}
     rules.update(builder.rules)
     if builder.uses_any:
         rules.update(terminals.ANY_RULES)
+        if options.property_order == "any":
+            key = builder.additional_key({}, is_distinct=True)
+            member = Element(
+                key, (terminals.ANY_VALUE,), is_required=False, is_single=False, is_distinct=True
+            )
+            rules[terminals.ANY_OBJECT.name] = unordered_machine([member], 0, None)
     if builder.needs:
         builder.need(_START, found)
         unproductive = unproductive_rules(builder.needs, watch)
@@ -91,7 +140,13 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     grammar = ir.Grammar(tuple(builder.terminals), rules, _START, ignored, builder.pointers)
     if builder.inner:
         grammar = embed(grammar, builder.inner)
-    return SchemaGrammar(grammar, tuple(builder.dropped), draft)
+    return SchemaGrammar(grammar, tuple(builder.dropped), draft, tuple(builder.left_open), root)
+
+
+def _read(builder: Builder, root: Json) -> tuple[ir.TerminalReference | ir.RuleReference, ...]:
+    found = builder.value(root, "#", None)
+    builder.build_bodies()
+    return found
 
 
 def load_schema(text: str, watch: Watch) -> Json:

@@ -13,12 +13,13 @@ from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import (
     ANY_TEXT,
     Choice,
     Expression,
     Grammar,
+    Intersection,
     Literal,
     Pattern,
     RuleReference,
@@ -28,7 +29,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.json_schema import strings, terminals, unevaluated
 from constrain.grammars.json_schema.arrays import array_body
 from constrain.grammars.json_schema.branches import Brancher
-from constrain.grammars.json_schema.cursor import Cursor
+from constrain.grammars.json_schema.cursor import Cursor, LeavesOpen
 from constrain.grammars.json_schema.derived import DerivedSchemas
 from constrain.grammars.json_schema.drafts import HANDLERS
 from constrain.grammars.json_schema.facts import (
@@ -47,7 +48,7 @@ from constrain.grammars.json_schema.facts import (
 from constrain.grammars.json_schema.instances import may_be
 from constrain.grammars.json_schema.objects import object_body
 from constrain.grammars.json_schema.options import SchemaOptions
-from constrain.grammars.json_schema.resolve import References
+from constrain.grammars.json_schema.resolve import MissingDocument, References
 from constrain.grammars.json_schema.scalars import number, string, text_of
 from constrain.grammars.json_schema.values import constants, merge_constants, types_of
 from constrain.grammars.limits import Watch
@@ -59,6 +60,8 @@ Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
 EMPTY_CHOICE = Choice(())
 _REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly every schema
 _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
+# Features that no check decides.
+_UNDECIDED = frozenset(("x-grammar", "format idn-hostname", "lone surrogate"))
 _MOST_EMPTINESS = 1_000  # questions whether patterns exclude each other
 _OBSERVING = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _PLACE = ("schema", "pointer", "scope", "chain", "is_silent", "stack")
@@ -74,6 +77,15 @@ def _key_terminal(name: str) -> Terminal:
     return Terminal(strings.canonical(name), f"property {name!r}")
 
 
+def is_undecided(error: Exception) -> bool:
+    """Is what an error refuses beyond checks, too?"""
+    return isinstance(error, MissingDocument) or (
+        # What has a source comes from a pattern, which the check reads by the same means.
+        isinstance(error, UnsupportedFeatureError)
+        and (error.feature in _UNDECIDED or error.source is not None)
+    )
+
+
 class Builder:
     """Builds the terminals and rules of one schema.
 
@@ -87,6 +99,8 @@ class Builder:
         The grammar's first terminals.
     tracks : bool
         See `Cursor`.
+    skips_unevaluated : bool
+        See `Cursor`.
     """
 
     def __init__(
@@ -98,6 +112,7 @@ class Builder:
         common: tuple[Terminal, ...],
         *,
         tracks: bool = False,
+        skips_unevaluated: bool = False,
     ) -> None:
         self.options = options
         self.watch = watch
@@ -105,6 +120,7 @@ class Builder:
         self.rules: dict[str, Expression] = {}
         self.pointers: dict[str, str] = {}
         self.dropped: dict[str, None] = {}
+        self.left_open: dict[str, None] = {}
         self.empty: list[tuple[str, str]] = []
         self.reasons: dict[str, tuple[str, str]] = {}
         self.needs: dict[str, list[Alternatives]] = {}
@@ -118,6 +134,8 @@ class Builder:
         self._cursor = Cursor(
             self._references, draft, watch, self.dropped, options.formats, self.derived, tracks
         )
+        self._cursor.skips_unevaluated = skips_unevaluated
+        self._cursor.may_leave_open = self.may_leave_open
         self._handlers = HANDLERS[draft]
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
@@ -396,8 +414,13 @@ class Builder:
         self.terminals.append(terminal)
         return reference
 
-    def additional_key(self, known: dict[str, None]) -> TerminalReference:
-        """Return the terminal of the names of properties other than ``known``."""
+    def additional_key(self, known: dict[str, None], *, is_distinct: bool = False) -> TerminalReference:
+        """Return the terminal of the names of properties other than ``known``, each in one spelling if asked."""
+        if is_distinct:
+            key = ("additional, in one spelling", tuple(known))
+            parts = strings.in_one_spelling(known)
+            pattern = parts[0] if len(parts) == 1 else Intersection(tuple(parts))
+            return self.terminal(key, pattern, "name of an additional property")
         if not known:
             return terminals.STRING
         key = ("additional", tuple(known))
@@ -431,8 +454,24 @@ class Builder:
             name, kind, facts = queue[position]
             position += 1
             self.watch.step(facts.pointer, 8)
-            body = (object_body if kind == "object" else array_body)(self, name, facts)
-            self.set_rule(name, body, facts.pointer)
+            self.set_rule(name, self._body(name, kind, facts), facts.pointer)
+
+    def _body(self, name: str, kind: str, facts: Facts) -> Expression:
+        """Return the body of an object or array; where that is too hard, of more than what ``facts`` describe."""
+        make = object_body if kind == "object" else array_body
+        try:
+            return make(self, name, facts)
+        except (UnsupportedFeatureError, LimitExceededError) as error:
+            if not self.may_leave_open(error):
+                raise
+            self.leave_open(getattr(error, "pointer", None) or facts.pointer)
+        simpler = facts.copy()
+        # Counts are what makes the automata large.
+        simpler.members, simpler.contains, simpler.unique_at = (), (), None
+        try:
+            return make(self, name, simpler)
+        except (UnsupportedFeatureError, LimitExceededError):
+            return Choice((self._any_object() if kind == "object" else self._any_array(),))
 
     def need(self, name: str, value: Alternatives) -> None:
         """Note that every text of the rule ``name`` holds one of ``value``."""
@@ -462,8 +501,27 @@ class Builder:
         """Refuse a keyword found while building the rule of ``facts``, or drop it."""
         self.drop_or_raise(keyword, f"{facts.pointer}/{keyword}", hint)
 
+    def leave_open(self, pointer: str) -> None:
+        """Note that the grammar takes more than the schema does at ``pointer``.
+
+        Raises
+        ------
+        LeavesOpen
+            Which properties are evaluated cannot be told any more, and it matters.
+        """
+        self.left_open[pointer] = None
+        if self._cursor.tracks:
+            raise LeavesOpen
+
+    def may_leave_open(self, error: Exception) -> bool:
+        """May a check decide what an error refuses?"""
+        return self.options.unsupported == "check" and not is_undecided(error)
+
     def drop_or_raise(self, feature: str, pointer: str, hint: str, reason: str = "is not supported") -> None:
-        """Refuse what cannot be enforced; with ``unsupported="ignore"`` warn, and go on without it."""
+        """Refuse what cannot be enforced, or go on without it: with a warning, or to be checked later."""
+        if self.options.unsupported == "check" and feature not in _UNDECIDED:
+            self.leave_open(pointer)
+            return
         if self.options.unsupported == "ignore":
             if pointer not in self.dropped:
                 self.dropped[pointer] = None
@@ -471,6 +529,4 @@ class Builder:
                     f"{feature!r} at {pointer!r} {reason}; it is ignored.", UserWarning, stacklevel=2
                 )
             return
-        if self.options.unsupported == "check":
-            reason += ', and unsupported="check" is not available yet'
         raise UnsupportedFeatureError(feature, pointer=pointer, hint=hint, reason=reason)

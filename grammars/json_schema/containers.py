@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from constrain.grammars.json_schema.cursor import Cursor, show
 from constrain.grammars.json_schema.facts import (
+    ARRAY,
+    OBJECT,
     ArrayPart,
     Case,
     Counted,
@@ -13,7 +15,7 @@ from constrain.grammars.json_schema.facts import (
     ObjectPart,
     Unevaluated,
 )
-from constrain.grammars.json_schema.keywords import whole_number
+from constrain.grammars.json_schema.keywords import refuse, whole_number
 
 # ------------------------------------------------------------------------------ arrays
 
@@ -75,7 +77,10 @@ def read_contains(facts: Facts, value: Json, at: Cursor) -> None:
 
 def read_unevaluated_items(facts: Facts, value: Json, at: Cursor) -> None:
     """Read ``unevaluatedItems``."""
-    facts.unevaluated_items += _unevaluated(value, at, "unevaluatedItems")
+    if at.skips_unevaluated:
+        refuse(facts, at, "unevaluatedItems", ARRAY, "")
+    else:
+        facts.unevaluated_items += _unevaluated(value, at, "unevaluatedItems")
 
 
 # ------------------------------------------------------------------------------ objects
@@ -145,7 +150,10 @@ def read_property_names(facts: Facts, value: Json, at: Cursor) -> None:
 
 def read_unevaluated_properties(facts: Facts, value: Json, at: Cursor) -> None:
     """Read ``unevaluatedProperties``."""
-    facts.unevaluated_properties += _unevaluated(value, at, "unevaluatedProperties")
+    if at.skips_unevaluated:
+        refuse(facts, at, "unevaluatedProperties", OBJECT, "")
+    else:
+        facts.unevaluated_properties += _unevaluated(value, at, "unevaluatedProperties")
 
 
 def _unevaluated(value: Json, at: Cursor, keyword: str) -> tuple[Unevaluated, ...]:

@@ -6,7 +6,8 @@ there were, up to what still makes a difference.
 Keys of additional properties may repeat in a text, and readers keep the last of those. So a wrong member
 that is asked for must not be overwritten by a right one: of one class of keys, right members come first
 and wrong ones last. A demand for several members can't be met by additional ones, which may be one and the
-same; it is refused unless the required properties and one more are enough.
+same, unless the required properties and one more are enough; nor can several demands that are met in different
+ways. Then keys must differ, which `unordered` sees to.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def count_members(
     members: list[Counted],
     slots: list[Slot],
     extras: list[Extra],
-) -> Expression:
-    """Return the body of the rule ``name``: objects with counted members."""
+) -> Expression | None:
+    """Return the body of the rule ``name``: objects with counted members; ``None`` if keys must differ."""
     placed = [
         split(
             builder,
@@ -99,7 +100,8 @@ def count_members(
         )
         for extra in extras
     ]
-    _check(builder, members, slots, placed, loose)
+    if not _may_repeat(members, slots, placed, loose):
+        return None
     required = frozenset(slot.name for slot in slots if slot.is_required)
     for i, counted in enumerate(members):
         if counted.low and required.issuperset(counted.absent):
@@ -110,14 +112,10 @@ def count_members(
     return _Machine(builder, facts, members, slots, placed, extras, loose).build()
 
 
-def _check(
-    builder: Builder,
-    members: list[Counted],
-    slots: list[Slot],
-    placed: list[list[Kind]],
-    loose: list[list[Kind]],
-) -> None:
-    """Refuse demands that additional properties can't meet for sure, since their keys may repeat."""
+def _may_repeat(
+    members: list[Counted], slots: list[Slot], placed: list[list[Kind]], loose: list[list[Kind]]
+) -> bool:
+    """Are demands met for sure, even if keys of additional properties repeat?"""
     for i, counted in enumerate(members):
         if counted.low < 2 or not any(kind.counts[i] for kinds in loose for kind in kinds):
             continue
@@ -126,25 +124,13 @@ def _check(
             for slot, kinds in zip(slots, placed, strict=True)
         )
         if certain + 1 < counted.low:
-            builder.drop_or_raise(
-                counted.feature,
-                f"{counted.pointer}/{counted.feature}"
-                if counted.feature == "minProperties"
-                else counted.pointer,
-                "Name the properties in required.",
-                "is not supported for additional properties, whose keys may repeat",
-            )
+            return False
     lower = _lower(members)
     for kinds in loose:
         counts = sorted({frozenset(i for i in lower if kind.counts[i]) for kind in kinds}, key=len)
         if any(not a <= b for a, b in pairwise(counts)):
-            counted = members[lower[0]]
-            builder.drop_or_raise(
-                counted.feature,
-                counted.pointer,
-                "Say what is allowed instead of what is not.",
-                "is not supported where additional properties must fail several schemas in different ways",
-            )
+            return False
+    return True
 
 
 def _lower(members: list[Counted]) -> list[int]:

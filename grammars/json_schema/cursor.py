@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from constrain.grammars.errors import SpecError
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.json_schema.facts import Json, Location, Scope
 from constrain.grammars.json_schema.resolve import References
 from constrain.grammars.limits import Watch
@@ -19,6 +20,10 @@ class TracksEvaluation(Exception):
     """A schema has ``unevaluatedProperties`` or its like, and must be read so that it can be enforced."""
 
 
+class LeavesOpen(Exception):
+    """What is evaluated cannot be told where keywords are left to a check: ``unevaluated...`` must be, too."""
+
+
 class Cursor:
     """Where reading stands: a schema, its place, and the schemas still to be read into the same facts.
 
@@ -29,7 +34,12 @@ class Cursor:
         *unevaluated* ask for that.
     observers : set of int
         Identities of the schemas that have such keywords.
+    skips_unevaluated : bool
+        Those keywords are left to a check.
     """
+
+    may_leave_open: Callable[[UnsupportedFeatureError], bool]
+    """May a check decide what was refused?"""
 
     __slots__ = (
         "chain",
@@ -38,11 +48,13 @@ class Cursor:
         "dropped",
         "has_formats",
         "is_silent",
+        "may_leave_open",
         "observers",
         "pointer",
         "references",
         "schema",
         "scope",
+        "skips_unevaluated",
         "stack",
         "tracks",
         "watch",
@@ -65,6 +77,7 @@ class Cursor:
         self.has_formats = has_formats
         self.derived = derived
         self.tracks = tracks
+        self.skips_unevaluated = False
         self.observers: set[int] = set()
         self.schema: dict[Json, Json] = {}
         self.pointer = "#"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from constrain.grammars.errors import SpecError
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.json_schema import facts as bits
 from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.equality import exact, is_equal
@@ -103,7 +103,12 @@ def _is_counted(builder: Builder, name: str, member: Json, counted: Counted) -> 
 
 def has_key(builder: Builder, name: str, keys: Keys, pointer: str) -> bool:
     """Is ``name`` among ``keys``, which are spoken of at ``pointer``?"""
-    return run(_has_key(builder, name, keys, pointer))
+    n_open = len(builder.left_open)
+    found = run(_has_key(builder, name, keys, pointer))
+    if len(builder.left_open) > n_open:
+        # Here a yes must be as sure as a no.
+        raise UnsupportedFeatureError("propertyNames", pointer=pointer)
+    return found
 
 
 def _has_key(builder: Builder, name: str, keys: Keys, pointer: str) -> Task[bool]:

@@ -6,11 +6,27 @@ schema that is counted; and, where items must be different, which of the values 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.errors import UnsupportedFeatureError
-from constrain.grammars.ir import Expression, RuleReference, StateMachine, TerminalReference
+from constrain.grammars.ir import (
+    CLOSE,
+    COUNT,
+    KEEP,
+    MORE,
+    Alternation,
+    Complement,
+    Expression,
+    Intersection,
+    Literal,
+    Parameter,
+    RuleReference,
+    StateMachine,
+    TerminalReference,
+)
 from constrain.grammars.json_schema import facts as bits
+from constrain.grammars.json_schema import numbers, strings
 from constrain.grammars.json_schema.counting import Kind, split
 from constrain.grammars.json_schema.disjoint import are_disjoint
 from constrain.grammars.json_schema.equality import is_equal
@@ -24,6 +40,15 @@ if TYPE_CHECKING:
 
 _MOST_STATES = 20_000
 _MOST_VALUES = 64
+_ONE_INTEGER = Intersection((numbers.INTEGER, Complement(Literal(b"-0"))))
+# Strings, integers without a superfluous sign, and the literal names.
+_ONE_SPELLING = Alternation(
+    (
+        strings.ONE_SPELLING,
+        _ONE_INTEGER,
+        *(Literal(word) for word in (b"true", b"false", b"null")),
+    )
+)
 _HINT = "Remove it, and check the result."
 
 Edge = tuple[int, TerminalReference | RuleReference | None, int]
@@ -59,6 +84,13 @@ def count_items(
     values: list[Json] | None = None
     if is_unique:
         found = _values(builder, places)
+        is_plain = len(places) == 1 and not facts.contains
+        if found is not None and is_plain:
+            return _unique_values(builder, name, facts, places[0], found, maximum)
+        if found is None and is_plain:
+            body = _unique_spellings(builder, facts, places[0], maximum)
+            if body is not None:
+                return body
         if found is not None:
             values = found
         elif not _are_apart(builder, places, maximum):
@@ -71,6 +103,72 @@ def count_items(
                 return builder.nothing(name, "no item can be what is asked for", counted.pointer)
             builder.need(name, tuple(able))
     return _machine(builder, facts, items, maximum)
+
+
+def _unique_values(
+    builder: Builder, name: str, facts: Facts, place: list[Location], values: list[Json], maximum: int | None
+) -> Expression:
+    """Return arrays of some of ``values``, each at most once."""
+    items = []
+    for value in values:
+        schema = builder.derived.constant(value, facts.pointer)
+        items.append(builder.conjunction([Location(schema, facts.pointer, None, ()), *place]))
+    items = [item for item in items if item]
+    if facts.min_items > len(items):
+        reason = f"{facts.min_items} different items are required, and only {len(items)} are allowed"
+        return builder.nothing(name, reason, facts.unique_at or facts.pointer)
+    if maximum is not None and maximum >= len(items):
+        maximum = None
+    symbols = [(reference, i) for i, item in enumerate(items) for reference in item]
+    return _in_brackets(symbols, Parameter(len(items), frozenset(), facts.min_items, maximum), frozenset())
+
+
+def _unique_spellings(
+    builder: Builder, facts: Facts, place: list[Location], maximum: int | None
+) -> Expression | None:
+    """Return arrays of scalars that are equal only if they are spelled alike; ``None`` if others are allowed.
+
+    Strings and integers are written in one spelling.
+    """
+    symbols: list[tuple[TerminalReference, int]] = []
+    scalars = bits.STRING | bits.INTEGER | bits.NULL | bits.BOOLEAN
+    for branch in builder.expand(builder.facts(place)):
+        if branch.types & ~scalars or branch.values is not None or branch.grammars:
+            return None
+        if branch.types & bits.INTEGER and builder.options.integers == "any":
+            return None
+        for reference in builder.alternatives(branch):
+            assert isinstance(reference, TerminalReference)
+            symbols.append((_in_one_spelling(builder, reference), COUNT))
+    distinct = frozenset(reference.index for reference, _ in symbols)
+    return _in_brackets(symbols, Parameter(least=facts.min_items, most=maximum), distinct)
+
+
+def _in_one_spelling(builder: Builder, reference: TerminalReference) -> TerminalReference:
+    """Return the terminal of strings and other scalars of a terminal, each in one spelling."""
+    terminal = builder.terminals[reference.index]
+    pattern = terminal.pattern
+    if pattern is strings.STRING:
+        return builder.terminal("string in one spelling", strings.ONE_SPELLING, "string")
+    if pattern is numbers.INTEGER:
+        return builder.terminal("integer in one spelling", _ONE_INTEGER, "integer")
+    parts = pattern.parts if isinstance(pattern, Intersection) else (pattern,)
+    whole = Intersection((*parts, _ONE_SPELLING))
+    return builder.terminal(("in one spelling", reference.index), whole, terminal.name, terminal.pointer)
+
+
+def _in_brackets(
+    symbols: Iterable[tuple[TerminalReference | RuleReference, int]],
+    parameter: Parameter,
+    distinct: frozenset[int],
+) -> StateMachine:
+    """Return arrays of elements, each given with what it does."""
+    edges: list[Edge] = [(0, LEFT_BRACKET, 1), (1, RIGHT_BRACKET, 2), (3, RIGHT_BRACKET, 2), (3, COMMA, 4)]
+    actions = [KEEP, CLOSE, CLOSE, MORE]
+    for symbol, action in dict.fromkeys(symbols):
+        edges += [(1, symbol, 3), (4, symbol, 3)]
+        actions += [action, action]
+    return StateMachine(5, 0, frozenset({2}), tuple(edges), parameter, tuple(actions), distinct)
 
 
 def _values(builder: Builder, places: list[list[Location]]) -> list[Json] | None:

@@ -139,17 +139,24 @@ def key_terminal(
     one: KeyClass,
     known: Iterable[str],
     pointers: dict[str, str],
+    *,
+    is_distinct: bool,
 ) -> TerminalReference | None:
-    """Return the terminal of the keys of a class, none of which is ``known``; ``None`` if it has none."""
+    """Return the terminal of the keys of a class, none of which is ``known``; ``None`` if it has none.
+
+    Each is written in one spelling if ``is_distinct``.
+    """
     names = [name for name in known if _may_have(builder, one, name, pointers)]
     allowed = tuple(id(location.schema) for location in facts.names)
-    key = ("key class", one.answers, allowed, tuple(names))
+    key = ("key class", one.answers, allowed, tuple(names), is_distinct)
     reference = builder.known_terminal(key)
     if reference is not None:
         return reference
     parts: list[Pattern] = []
     shown: list[str] = []
-    if names:
+    if is_distinct:
+        parts += strings.in_one_spelling(names)
+    elif names:
         parts.append(strings.excluding(names))
     if facts.names:
         pattern = _strings_of(builder, facts.names)

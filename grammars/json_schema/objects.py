@@ -1,4 +1,4 @@
-"""Objects as rules: declared properties in their order, additional ones last.
+"""Objects as rules: declared properties in their order, additional ones last; or in any order (`unordered`).
 
 The rule's automaton has a chain of states, one before each property, in which its key or a later one
 may be read. Optional properties are skipped by edges that read nothing, so the size is linear.
@@ -20,6 +20,7 @@ from constrain.grammars.json_schema.places import additional_locations, property
 from constrain.grammars.json_schema.pointers import token
 from constrain.grammars.json_schema.strings import has_surrogate
 from constrain.grammars.json_schema.terminals import COLON, COMMA, LEFT_BRACE, RIGHT_BRACE
+from constrain.grammars.json_schema.unordered import unordered_body
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Alternatives, Builder
@@ -57,10 +58,11 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
     if facts.names:
         known.update((slot.name, None) for slot in slots)
     pointers: dict[str, str] = {}
+    is_any = builder.options.property_order == "any"
     names = listed_names(builder, facts) if facts.names else None
     extras: list[Extra] = []
     if names is None:
-        extras = _extras(builder, facts, known, pointers)
+        extras = _extras(builder, facts, known, pointers, is_distinct=is_any)
     undeclared = [slot for slot in slots if slot.after_extra and not slot.value] if facts.required else []
     if undeclared:
         return builder.nothing(
@@ -92,11 +94,18 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
     if least and not n_required:
         values = [*(slot.value for slot in slots), *(extra.value for extra in extras)]
         builder.need(name, tuple(reference for value in values for reference in value))
+    if is_any and (facts.members or extras or len(slots) > 1):
+        return unordered_body(builder, name, facts, slots, extras, least, most)
     members = list(facts.members)
     if least > 1 or most is not None or (least and members):
         members.append(Counted((Case(Keys(), None),), least, most, facts.pointer, "minProperties"))
     if members:
-        return count_members(builder, name, facts, members, slots, extras)
+        found = count_members(builder, name, facts, members, slots, extras)
+        if found is None:
+            # Keys must differ, so the declared order is given up.
+            extras = _extras(builder, facts, known, pointers, is_distinct=True)
+            found = unordered_body(builder, name, facts, slots, extras, least, most)
+        return found
     return _machine(builder, slots, extras, least == 0)
 
 
@@ -168,19 +177,21 @@ def _value(builder: Builder, facts: Facts, name: str) -> Alternatives:
     return builder.conjunction(property_locations(builder, facts, name))
 
 
-def _extras(builder: Builder, facts: Facts, known: dict[str, None], pointers: dict[str, str]) -> list[Extra]:
-    """Return the classes of additional properties that there may be."""
+def _extras(
+    builder: Builder, facts: Facts, known: dict[str, None], pointers: dict[str, str], *, is_distinct: bool
+) -> list[Extra]:
+    """Return the classes of additional properties that there may be; with keys in one spelling if asked."""
     if not facts.members and not facts.names and not any(part.patterns for part in facts.objects):
         if len(facts.objects) == 1 and facts.objects[0].additional is False:
             return []
         one = KeyClass((), additional_locations(facts), ())
         value = builder.conjunction(one.locations)
-        return [Extra(builder.additional_key(known), value, one)] if value else []
+        return [Extra(builder.additional_key(known, is_distinct=is_distinct), value, one)] if value else []
     extras = []
     for one in key_classes(builder, facts, pointers):
         value = builder.conjunction(one.locations)
         if value:
-            key = key_terminal(builder, facts, one, known, pointers)
+            key = key_terminal(builder, facts, one, known, pointers, is_distinct=is_distinct)
             if key is not None:
                 extras.append(Extra(key, value, one))
     return extras

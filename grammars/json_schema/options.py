@@ -109,8 +109,15 @@ class SchemaGrammar:
         ``$ref`` in drafts that ignore them, and whatever ``unsupported="ignore"`` dropped.
     draft : str
         The draft the schema was read in.
+    left_open : tuple of str
+        With ``unsupported="check"``, JSON pointers of what the grammar doesn't enforce: it takes more than the
+        schema does, never less.
+    root : dict or bool
+        The schema as data.
     """
 
     grammar: Grammar
     ignored: tuple[str, ...]
     draft: str
+    left_open: tuple[str, ...] = ()
+    root: Any = None

@@ -36,6 +36,10 @@ class Embedded(NamedTuple):
     schema: dict[str, Json]
 
 
+class MissingDocument(UnsupportedFeatureError):
+    """A reference names a document that nobody has."""
+
+
 class References:
     """Finds the targets of references in ``root``, a schema of draft number ``draft``."""
 
@@ -45,12 +49,16 @@ class References:
         self._draft = draft
         self._id = "id" if draft == 4 else "$id"
         self._known_root_resolver: Any = None
+        # What a reference led to, with a resolver that knows its identifier.
+        self._entered: dict[int, Any] = {}
         self._places: dict[str, Target] = {}
 
     def scope_of(self, schema: dict[str, Json], scope: Scope) -> Scope:
         """Return the scope of references inside ``schema``, which stands in ``scope``."""
         identifier = schema.get(self._id)
         if schema is self._root or not isinstance(identifier, str) or identifier.startswith("#"):
+            return scope
+        if self._entered.get(id(schema), self) is scope:
             return scope
         if self._draft <= 7 and "$ref" in schema:  # siblings of $ref count for nothing
             return scope
@@ -151,7 +159,7 @@ class References:
         except (exceptions.PointerToNowhere, exceptions.NoSuchAnchor, exceptions.InvalidAnchor) as error:
             raise SpecError(f"$ref {reference!r} names no place in the schema.", pointer=pointer) from error
         except exceptions.Unresolvable as error:
-            raise UnsupportedFeatureError(
+            raise MissingDocument(
                 "$ref",
                 pointer=pointer,
                 reason=f"to {reference!r} is not supported: that document isn't part of the schema",
@@ -165,6 +173,7 @@ class References:
                 pointer=pointer,
             ) from error
         self._check_draft(resolved, reference, pointer)
+        self._entered[id(resolved.contents)] = resolved.resolver
         return Target(resolved.contents, reference, resolved.resolver)
 
     def _check_draft(self, resolved: Any, reference: str, pointer: str) -> None:
@@ -179,42 +188,46 @@ class References:
                 hint="Write both in one draft.",
             )
 
-    def _specification(self) -> Any:
-        from referencing import jsonschema
-
-        return {
-            4: jsonschema.DRAFT4,
-            6: jsonschema.DRAFT6,
-            7: jsonschema.DRAFT7,
-            2019: jsonschema.DRAFT201909,
-            2020: jsonschema.DRAFT202012,
-        }[self._draft]
-
     def _resolver(self, scope: Scope) -> Any:
         """Return the library's resolver of references inside ``scope``."""
         inner = []
         while isinstance(scope, Embedded):
             inner.append(scope.schema)
             scope = scope.outer
-        resolver = self._root_resolver() if scope is None else scope
+        resolver = self.root_resolver if scope is None else scope
         for schema in reversed(inner):
-            resolver = resolver.in_subresource(self._specification().create_resource(schema))
+            resolver = resolver.in_subresource(specification_of(self._draft).create_resource(schema))
         return resolver
 
-    def _root_resolver(self) -> Any:
+    @property
+    def root_resolver(self) -> Any:
+        """The library's resolver of references in the root."""
         if self._known_root_resolver is None:
-            from jsonschema_specifications import REGISTRY as SPECIFICATIONS
+            from jsonschema_specifications import REGISTRY
             from referencing import Registry
 
-            specification = self._specification()
+            specification = specification_of(self._draft)
             resource = specification.create_resource(self._root)
             base = resource.id() or ""
             registry = Registry() if self._registry is None else self._registry
             # Identifiers and anchors are looked for as in the schema's own draft; see `_check_draft`.
             documents = [(uri, specification.create_resource(registry.contents(uri))) for uri in registry]
-            registry = SPECIFICATIONS.with_resources([*documents, (base, resource)])
+            registry = REGISTRY.with_resources([*documents, (base, resource)])
             self._known_root_resolver = registry.resolver(base)
         return self._known_root_resolver
+
+
+def specification_of(draft: int) -> Any:
+    """Return the library's specification of a draft."""
+    from referencing import jsonschema
+
+    return {
+        4: jsonschema.DRAFT4,
+        6: jsonschema.DRAFT6,
+        7: jsonschema.DRAFT7,
+        2019: jsonschema.DRAFT201909,
+        2020: jsonschema.DRAFT202012,
+    }[draft]
 
 
 def _last_segment(uri: str) -> str:

@@ -1,6 +1,6 @@
 """JSON strings as patterns: which spellings stand for which characters.
 
-Two policies are used (RFC 8259, section 7).
+Three policies are used (RFC 8259, section 7).
 
 *Every spelling*: a character stands for itself where JSON allows that, or for any escape that decodes
 to it: the short ones (``\\n``, ``\\/``), ``\\uXXXX`` in either case of the digits, two of those for a
@@ -13,7 +13,10 @@ backslash, control characters) are escaped, by their short escape or ``\\u00XX``
 ASCII may also be written ``\\uXXXX``, as serialisers do that write ASCII alone. Constants, names of
 properties and strings under ``format`` are written so.
 
-Lone surrogates are in neither: they stand for no character.
+*One spelling*: the canonical one, but that DEL stands for itself alone. Names of additional properties in any
+order, and items that must be unique, are written so: then escapes beyond ASCII aside, different texts are different strings.
+
+Lone surrogates are in none: they stand for no character.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ Edge: TypeAlias = tuple[int, int, int, int]
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, 0x10FFFF))
 _MUST_ESCAPE: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 _CANONICALLY_ESCAPED: Ranges = (*_MUST_ESCAPE, (0x7F, 0xD7FF), (0xE000, 0x10FFFF))
+_BEYOND_ASCII: Ranges = ((0x80, 0xD7FF), (0xE000, 0x10FFFF))
 _BASIC_PLANE: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x2F: "/", 0x5C: "\\"}
 _SLASH = 0x2F
@@ -253,6 +257,37 @@ def excluding(keys: Iterable[str]) -> Pattern:
     if not texts:
         return STRING
     return Intersection((_PLAIN_STRING, Complement(Alternation(texts))))
+
+
+# Each string in one spelling: what needs it is escaped, by a short escape if there is one, else in lower case.
+# Only characters beyond ASCII may also be escaped: where strings must differ, the engine decodes those.
+ONE_SPELLING = Concatenation(
+    (
+        QUOTE,
+        Repeat(
+            Alternation(
+                (
+                    CharacterClass(_RAW),
+                    character(_BEYOND_ASCII, False),
+                    *(
+                        Literal(rf"\{_SHORT[code]}".encode() if code in _SHORT else rf"\u{code:04x}".encode())
+                        for low, high in _MUST_ESCAPE
+                        for code in range(low, high + 1)
+                    ),
+                )
+            ),
+            0,
+            None,
+        ),
+        QUOTE,
+    )
+)
+
+
+def in_one_spelling(keys: Iterable[str]) -> list[Pattern]:
+    """Return parts whose intersection is the strings that decode to none of ``keys``, each in one spelling."""
+    texts = tuple(canonical(key) for key in keys if not has_surrogate(key))
+    return [ONE_SPELLING, Complement(Alternation(texts))] if texts else [ONE_SPELLING]
 
 
 @lru_cache(maxsize=8192)

@@ -1,7 +1,7 @@
 """Constants (``enum`` and ``const``) as terminals and rules.
 
 Scalars of one list become one terminal. Numbers are written as in the schema, and as plain integers if
-they are whole; strings in canonical spelling; objects with their keys in the schema's order.
+they are whole; strings in canonical spelling; objects with their keys in the schema's order, or in any.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     Alternation,
+    Expression,
     Intersection,
     Literal,
     Pattern,
@@ -43,6 +44,7 @@ from constrain.grammars.json_schema.terminals import (
     RIGHT_BRACE,
     RIGHT_BRACKET,
 )
+from constrain.grammars.json_schema.unordered import Element, unordered_machine
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Alternatives, Builder
@@ -218,6 +220,7 @@ def container(builder: Builder, value: Json, pointer: str) -> RuleReference:
         builder.watch.step(pointer, 1 + len(node))
         builder.watch.at_most("nesting", depth, pointer)
         is_object = isinstance(node, dict)
+        members: list[Element] = []
         parts: list[TerminalReference | RuleReference] = [LEFT_BRACE if is_object else LEFT_BRACKET]
         for i, (key, member) in enumerate(node.items() if is_object else enumerate(node)):
             if i:
@@ -226,16 +229,23 @@ def container(builder: Builder, value: Json, pointer: str) -> RuleReference:
                 if not isinstance(key, str):
                     raise not_json(key, pointer)
                 parts += [_scalars(builder, [key], [], pointer), COLON]
+            found: TerminalReference | RuleReference
             if type_of(member, pointer) & (bits.ARRAY | bits.OBJECT):
                 inner = builder.rule_name(pointer)
-                parts.append(RuleReference(inner))
+                found = RuleReference(inner)
                 todo.append((inner, member, depth + 1))
             elif isinstance(member, str):
-                parts.append(_scalars(builder, [member], [], pointer))
+                found = _scalars(builder, [member], [], pointer)
             else:
-                parts.append(_scalars(builder, [], [member], pointer))
+                found = _scalars(builder, [], [member], pointer)
+            parts.append(found)
+            if is_object:
+                members.append(Element(_scalars(builder, [key], [], pointer), (found,), True, True))
         parts.append(RIGHT_BRACE if is_object else RIGHT_BRACKET)
-        builder.set_rule(rule, Sequence(tuple(parts)), pointer)
+        body: Expression = Sequence(tuple(parts))
+        if len(members) > 1 and builder.options.property_order == "any":
+            body = unordered_machine(members, 0, None)
+        builder.set_rule(rule, body, pointer)
     return RuleReference(name)
 
 

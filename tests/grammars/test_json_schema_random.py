@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import string
+from random import Random
 from typing import Any
 
 import jsonschema
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import constrain
 from constrain.grammars.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
 from tests.reference.json_documents import language, spellings
 from tests.strategies import fixed
@@ -124,6 +127,43 @@ def test_documents_are_taken_exactly_if_they_are_valid(schema: dict[str, Any], d
         texts = spellings(document)
         taken = any(matcher.accepts(text.encode()) for text in texts)
         assert taken == is_valid, document
+
+
+@fixed(300)
+@given(whole_schemas(), st.lists(values, min_size=8, max_size=8), st.randoms(use_true_random=False))
+def test_any_order_of_keys_is_taken(schema: dict[str, Any], documents: list[Any], rng: Random) -> None:
+    """With property_order="any" a document is taken in each order of its keys if it is valid, and in none else."""
+    spec = None
+    try:
+        spec = constrain.json_schema(schema, whitespace="compact", integers="any", property_order="any")
+        spec.matches("null")
+    except EmptyLanguageError:
+        spec = None
+    except UnsupportedFeatureError:
+        return
+    except SpecError as error:
+        assert "leads back" in error.message
+        return
+    validator = jsonschema.Draft202012Validator(schema)
+    for document in documents:
+        try:
+            is_valid = validator.is_valid(document)
+        except RecursionError:
+            assume(False)
+        text = rng.choice(spellings(document))
+        assert (spec is not None and spec.matches(text)) == is_valid, text
+        if spec is not None and isinstance(document, dict) and document:
+            twice = f"{text[:-1]},{rng.choice(members_of(document))}}}"
+            assert not spec.matches(twice), twice
+
+
+def members_of(document: dict[str, Any]) -> list[str]:
+    """Return the members of an object, also with a letter of their key escaped."""
+    found = []
+    for key, value in document.items():
+        member = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        found += [f"{json.dumps(key)}:{member}", f'"\\u{ord(key[0]):04x}{key[1:]}":{member}']
+    return found
 
 
 @fixed(150)

@@ -23,6 +23,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from constrain.grammars import ir
@@ -72,6 +73,7 @@ class ReferenceGrammar:
     def __init__(self, grammar: ir.Grammar) -> None:
         self.grammar = grammar
         self.terms = [patterns.start(t.pattern) for t in grammar.terminals]
+        self._literals: dict[bytes, int] = {}
         self._edges: dict[Node, list[tuple[Symbol, Node]]] = {}
         self._ends: dict[str, Node] = {}
         # Alternatives that are read apart have roots of their own.
@@ -132,6 +134,8 @@ class ReferenceGrammar:
                     for _ in range(maximum - minimum):
                         inner, n = self._add(rule, inner_body, inner, n)
                         self._edges[inner].append((None, end))
+            case ir.StateMachine(parameter=ir.Parameter() as parameter):
+                end, n = self._add_with_values(rule, body, parameter, node, n)
             case ir.StateMachine(n_states, start, accepting, edges):
                 nodes = []
                 for _ in range(n_states):
@@ -148,6 +152,75 @@ class ReferenceGrammar:
                         inner, n = self._add(rule, symbol, nodes[source], n)
                         self._edges[inner].append((None, nodes[target]))
         return end, n
+
+    def _add_with_values(
+        self, rule: str, body: ir.StateMachine, parameter: ir.Parameter, node: Node, n: int
+    ) -> tuple[Node, int]:
+        """Append a node for each state and value: the elements taken, the number of all, the distinct lexemes."""
+        end, n = self._node(rule, n)
+        first: tuple[frozenset[int], int, frozenset[bytes]] | None = frozenset(), 0, frozenset()
+        nodes = {(body.start, first): node}
+        todo = [(body.start, first)]
+        for state, value in todo:  # grows while it is read
+            here = nodes[state, value]
+            is_enough = value is None or (
+                value[1] >= parameter.least
+                and parameter.required <= value[0]
+                and all(value[0].issuperset(needed) for one, needed in parameter.needs if one in value[0])
+            )
+            if state in body.accepting and is_enough:
+                self._edges[here].append((None, end))
+            for (source, symbol, target), action in zip(body.edges, body.actions, strict=True):
+                if source != state or (action == ir.CLOSE and not is_enough):
+                    continue
+                assert symbol is not None
+                ways = [(symbol, value)]
+                if action == ir.CLOSE:
+                    ways = [(symbol, None)]
+                elif action >= 0 or action == ir.COUNT:
+                    assert value is not None
+                    taken, count, words = value
+                    if action in taken or count == parameter.most:
+                        continue
+                    count = count + 1 if parameter.most is not None else min(count + 1, parameter.least)
+                    taken = taken | {action} if action >= 0 else taken
+                    ways = [(symbol, (taken, count, words))]
+                    if isinstance(symbol, ir.TerminalReference) and symbol.index in body.distinct:
+                        ways = [
+                            (self._literal(word), (taken, count, words | {word}))
+                            for word in self._words(symbol.index)
+                            if word not in words
+                        ]
+                for symbol, after in ways:
+                    if (target, after) not in nodes:
+                        nodes[target, after], n = self._node(rule, n)
+                        todo.append((target, after))
+                    inner, n = self._add(rule, symbol, here, n)
+                    self._edges[inner].append((None, nodes[target, after]))
+        return end, n
+
+    def _words(self, terminal: int) -> list[bytes]:
+        """Return the texts of a terminal, which must be few."""
+        found = []
+        todo = [(b"", self.terms[terminal])]
+        for word, term in todo:  # grows while it is read
+            if word and patterns.is_nullable(term):
+                found.append(word)
+            steps = ((word + bytes([b]), patterns.step(term, b)) for b in range(256))
+            todo += [(longer, after) for longer, after in steps if patterns.is_alive(after)]
+            assert len(todo) < 1000, "too many texts"
+        return found
+
+    def _literal(self, word: bytes) -> ir.TerminalReference:
+        """Return a terminal that reads ``word``."""
+        terminals = self.grammar.terminals
+        if word not in self._literals:
+            self._literals[word] = len(terminals)
+            self.grammar = replace(
+                self.grammar, terminals=(*terminals, ir.Terminal(ir.Literal(word), repr(word)))
+            )
+            self.terms.append(patterns.start(ir.Literal(word)))
+        return ir.TerminalReference(self._literals[word])
 
     def _keep_productive(self) -> None:
         """Drop all edges that no finished rule can use."""

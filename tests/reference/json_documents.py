@@ -4,17 +4,51 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any
+from typing import Any, Protocol
 
+from constrain.grammars import ir
 from constrain.grammars.json_schema.build import SchemaOptions, schema_grammar
 from constrain.grammars.limits import Limits, Watch
+from constrain.spec import Spec
 from tests.reference.grammar import ReferenceGrammar
 
 
-def language(schema: Any, **options: Any) -> ReferenceGrammar:
-    """Return the slow matcher of the texts of ``schema``."""
+class Language(Protocol):
+    """Texts."""
+
+    def accepts(self, data: bytes) -> bool:
+        """Is ``data`` one of them?"""
+        ...
+
+
+class EngineLanguage:
+    """The texts of ``grammar`` as the engine reads them."""
+
+    def __init__(self, grammar: ir.Grammar) -> None:
+        self._spec = Spec.from_grammar(grammar)
+
+    def accepts(self, data: bytes) -> bool:
+        """Is ``data`` one of them?"""
+        return self._spec.matches(data.decode())
+
+
+def language(schema: Any, **options: Any) -> Language:
+    """Return a matcher of the texts of ``schema``: slow, but where texts may not repeat, which only the engine can."""
     result = schema_grammar(schema, SchemaOptions(**options), watch=Watch(Limits()))
+    if any(map(_has_distinct, result.grammar.rules.values())):
+        return EngineLanguage(result.grammar)
     return ReferenceGrammar(result.grammar)
+
+
+def _has_distinct(body: ir.Expression) -> bool:
+    match body:
+        case ir.Sequence(parts) | ir.Choice(parts):
+            return any(map(_has_distinct, parts))
+        case ir.Repetition(inner):
+            return _has_distinct(inner)
+        case ir.StateMachine():
+            return bool(body.distinct)
+    return False
 
 
 def spellings(value: Any, *, at_most: int = 400) -> list[str]:

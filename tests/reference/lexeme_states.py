@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class SlowProduct:
         )
         order: list[State] = []
         goes_on, flags, offsets, targets = [], [], [0], []
-        for i, state in enumerate(self._all(start, t, order)):
+        for i, state in enumerate(chain([start], order)):  # grows while it is read
             reached: list[int] = []
             readable = 0
             for byte in range(256):
@@ -52,11 +53,6 @@ class SlowProduct:
                 targets += reached
                 offsets.append(len(targets))
         return States(goes_on, flags, offsets, targets)
-
-    @staticmethod
-    def _all(start: State, t: int, order: list[State]):  # type: ignore[no-untyped-def]
-        yield start
-        yield from order  # grows while it is read
 
     def _after(self, state: State, byte: int) -> State:
         reached = set()
