@@ -83,7 +83,7 @@ def generate(
         model = constrain.load_model(model_name)
         own_options = method_options(given_options or [])
     is_population = method is Method.smc
-    result = constrain.generate(
+    result: Any = constrain.generate(
         model,
         prompt,
         spec,
@@ -98,7 +98,7 @@ def generate(
         progress=console(stderr=True).is_terminal and not as_json,
         **own_options,
     )
-    results = result if isinstance(result, list) else [result]
+    results: list[Any] = result if isinstance(result, list) else [result]
     if not as_json:
         if is_population:
             results = [result.sample(rng) for rng in _generators(seed, count)]
