@@ -113,5 +113,5 @@ class RowChecks:
 def _names(compiled: CompiledSpec) -> Mapping[int, bytes]:
     """Names of the special tokens that the spec knows; they count as text."""
     special = compiled.vocabulary.special_tokens
-    named = compiled.spec.network.special_tokens
+    named = compiled.spec.special_tokens
     return {special[name]: name.encode() for name in named if isinstance(name, str) and name in special}
