@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from constrain.decoders.local import LocalOptions
     from constrain.protocols import LogitsBackend
 
+_ADVICE = " Say more of what is wanted in the spec itself, let the check judge beginnings (when='token'), or raise max_checks."
+
 # Random numbers of the steps of an attempt, and of the choice between attempts, don't share lanes.
 _PICK_LANE = 0
 
@@ -142,9 +144,10 @@ class CheckedSearch:
         except DeadEndError as error:
             text = max(furthest, row.text.decode("utf-8", errors="replace"), key=len)
             row.is_complete = False
+            is_out = max(row.checks.tally.calls, row.stats.backtracks) >= self.options.max_checks
             raise DeadEndError(
                 f"{error}: row {row.index}, {row.checks.tally.calls:,} checks, {row.stats.backtracks:,} times "
-                f"taken back, furthest after {text[-60:]!r}.",
+                f"taken back, furthest after {text[-60:]!r}.{_ADVICE if is_out else ''}",
                 text=text,
             ) from error
 
