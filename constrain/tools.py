@@ -55,6 +55,8 @@ class Tool:
         From the JSON text of the arguments to their values by name.
     origin : object
         What the tool was read from, where ``parse`` depends on it: a function, a type, or a dict with a type.
+    is_exact : bool
+        ``parse`` reads every text of the schema. Else it may refuse some: types have validators.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Tool:
     text: str
     parse: Callable[[str], Any] = field(compare=False)
     origin: Any = None
+    is_exact: bool = field(default=True, compare=False)
 
     def __hash__(self) -> int:
         # Sets of hundreds of tools are hashed as a whole whenever one comes or goes.
@@ -103,7 +106,7 @@ def read_tool(given: Any, index: int = 0) -> Tool:
         from constrain.grammars.types import type_schema
 
         found = type_schema(given)
-        return _tool(given.__name__, found.schema, found.parse, place, given)
+        return _tool(given.__name__, found.schema, found.parse, place, given, is_exact=found.is_exact)
     if callable(given):
         return _from_function(given, place)
     raise SpecError(
@@ -141,7 +144,7 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
 
         found = type_schema(schema)
         origin = {"name": name, "parameters": schema}
-        return _tool(name, found.schema, found.parse, place, origin)
+        return _tool(name, found.schema, found.parse, place, origin, is_exact=found.is_exact)
     if not isinstance(schema, Mapping):
         raise SpecError(
             f"{name!r} has parameters that are no schema: {schema!r:.40}.",
@@ -199,11 +202,17 @@ def _from_function(given: Callable[..., Any], place: str) -> Tool:
             if field in given_names
         }
 
-    return _tool(name, found.schema, parse, place, given)
+    return _tool(name, found.schema, parse, place, given, is_exact=found.is_exact)
 
 
 def _tool(
-    name: str, schema: dict[str, Any], parse: Callable[[str], Any], place: str, origin: Any = None
+    name: str,
+    schema: dict[str, Any],
+    parse: Callable[[str], Any],
+    place: str,
+    origin: Any = None,
+    *,
+    is_exact: bool = True,
 ) -> Tool:
     if not _NAME.fullmatch(name):
         raise SpecError(
@@ -218,7 +227,7 @@ def _tool(
         text = _encode(schema)
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"The schema of {name!r} is not JSON: {error}.", pointer=place) from error
-    return Tool(name, schema, text, parse, origin)
+    return Tool(name, schema, text, parse, origin, is_exact)
 
 
 def chosen(tools: tuple[Tool, ...], tool_choice: Any) -> tuple[tuple[Tool, ...], bool]:
