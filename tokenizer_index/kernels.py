@@ -3258,12 +3258,16 @@ def _step_less(h, packed, c):
     return (max(whole, -1) & 0x1FFFFF) << 42 | (max(more, -1) & 0x1FFFFF) << 21 | part
 
 
+_MOST_REMOVED = 4096  # tokens that an entry may lack of the one that it is made of
+
+
 @_kernel
 def _walk_less(h, first, last, depth0, n_removed, stamp):
     """Walk trie nodes ``first..last`` where the excluded part of a lexer state is alive; as `_walk_range`.
 
     Tokens that end in what only the state without it can read go to BUF_CHARS, and nodes at which only that one
-    would begin another lexeme are marked. Returns their number; UNFILLED if a greedy lexeme ends there instead.
+    would begin another lexeme are marked. Returns their number; UNFILLED if a greedy lexeme ends there instead, or
+    if they are many: then an entry is made sooner without this.
     """
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
@@ -3302,6 +3306,8 @@ def _walk_less(h, first, last, depth0, n_removed, stamp):
                     return r
                 _put64(removed, n_removed, token)
                 n_removed += 1
+                if n_removed > _MOST_REMOVED:
+                    return UNFILLED
             i += 1
             if i < end:
                 _put64(mark, i, stamp)
