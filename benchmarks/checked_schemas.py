@@ -89,7 +89,7 @@ def main() -> None:
         print(
             f"{name}: jsonschema {answers[0]}, jsonschema-rs {answers[1]}, {len(result.token_ids)} tokens, "
             f"{stats.check_calls} checks, {stats.check_failures} failures, {stats.backtracks} times taken back, "
-            f"{time.perf_counter() - begin:.1f} s (checks {stats.check_seconds:.2f} s)",
+            f"{time.perf_counter() - begin:.1f} s (model {stats.model_seconds:.1f} s, checks {stats.check_seconds:.2f} s)",
             flush=True,
         )
     print(f"{n_valid} of {n} outputs are valid")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.base_spec import Output, Spec, shortened
-from constrain.checks import FunctionCheck
+from constrain.checks import Check
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.build import schema_grammar
@@ -117,6 +117,11 @@ class ToolSpec(Spec):
         put(self, "options", options)
         first = [name for name, _ in zip(tools, range(4), strict=False)]
         names = ", ".join(first) + (", …" if len(tools) > len(first) else "")
+        checks: tuple[Check, ...] = ()
+        if not all(tool.is_exact for tool in tools.values()):
+            from constrain.type_check import TypeCheck
+
+            checks = (TypeCheck("the tools", tuple(tools.values()), self._read_answer),)
         super().__init__(
             "tool_calls",
             (tuple(tools.values()), frame, options),
@@ -126,14 +131,22 @@ class ToolSpec(Spec):
             remake=partial(ToolSpec, tools, frame, options, limits),
             shown=shortened(f"[{names}]"),
             watch=watch,
+            checks=checks,
         )
+
+    @property
+    def _has_functions(self) -> bool:
+        """Did somebody call ``where``? What types demand is a check as well."""
+        from constrain.type_check import TypeCheck
+
+        return not all(isinstance(check, TypeCheck) for check in self.checks)
 
     def source(self) -> dict[str, Any] | None:
         """Return what the spec was made from, as JSON data; ``None`` for one with Python functions (`where`).
 
         ``{"tools", "template", "frame", "options"}``. Tools made of functions and types are there as their schemas.
         """
-        if self.checks:
+        if self._has_functions:
             return None
         frame = asdict(self.frame)
         del frame["template"]
@@ -180,7 +193,7 @@ class ToolSpec(Spec):
         return self.frame.template.call(name, Embedded(read.grammar))
 
     def _refuse_checks(self) -> None:
-        if self.checks:
+        if self._has_functions:
             raise SpecError(
                 "The functions given to where() know this set of tools.",
                 hint="Change the tools first, then call where().",
@@ -215,11 +228,7 @@ class ToolSpec(Spec):
 
     def _of(self, tools: dict[str, Tool]) -> ToolSpec:
         """Return the spec of other tools that is like this one."""
-        spec = ToolSpec(tools, self.frame, self.options, self.limits, self)
-        for check in self.checks:
-            assert isinstance(check, FunctionCheck)
-            spec = spec.where(check.function, when=check.when)
-        return spec
+        return ToolSpec(tools, self.frame, self.options, self.limits, self)
 
     def compile_lazily(
         self, vocabulary: Vocabulary, cache: bool | str | Path, limits: Limits

@@ -15,6 +15,7 @@ from constrain.errors import SpecError
 from constrain.pickling import Held
 
 _NAME = re.compile(r"[^\s\"'<>{}\[\]\\\x00-\x1f\x7f\ud800-\udfff]{1,256}")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
 # What tools say beside their names and parameters, in the shapes of OpenAI (chat and responses), Anthropic, MCP and
 # chat templates: told to models, or to the program that calls, and nothing that an answer could break.
@@ -35,6 +36,7 @@ _NOTES = frozenset(
         *("cache_control", "defer_loading", "allowed_callers", "eager_input_streaming"),
     )
 )
+_INSIDE = _NOTES | {"name", *_PARAMETER_KEYS}
 _AROUND = frozenset(("type", "function", "strict", "cache_control"))
 
 
@@ -53,6 +55,8 @@ class Tool:
         From the JSON text of the arguments to their values by name.
     origin : object
         What the tool was read from, where ``parse`` depends on it: a function, a type, or a dict with a type.
+    is_exact : bool
+        ``parse`` reads every text of the schema. Else it may refuse some: types have validators.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Tool:
     text: str
     parse: Callable[[str], Any] = field(compare=False)
     origin: Any = None
+    is_exact: bool = field(default=True, compare=False)
 
     def __hash__(self) -> int:
         # Sets of hundreds of tools are hashed as a whole whenever one comes or goes.
@@ -101,7 +106,7 @@ def read_tool(given: Any, index: int = 0) -> Tool:
         from constrain.grammars.types import type_schema
 
         found = type_schema(given)
-        return _tool(given.__name__, found.schema, found.parse, place, given)
+        return _tool(given.__name__, found.schema, found.parse, place, given, is_exact=found.is_exact)
     if callable(given):
         return _from_function(given, place)
     raise SpecError(
@@ -124,7 +129,7 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise SpecError("The tool has no name.", pointer=place)
     name = inner["name"]
-    _only(inner, _NOTES | {"name", *_PARAMETER_KEYS}, place)
+    _only(inner, _INSIDE, place)
     found_keys = [key for key in _PARAMETER_KEYS if inner.get(key) is not None]
     if len(found_keys) > 1:
         raise SpecError(
@@ -139,7 +144,7 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
 
         found = type_schema(schema)
         origin = {"name": name, "parameters": schema}
-        return _tool(name, found.schema, found.parse, place, origin)
+        return _tool(name, found.schema, found.parse, place, origin, is_exact=found.is_exact)
     if not isinstance(schema, Mapping):
         raise SpecError(
             f"{name!r} has parameters that are no schema: {schema!r:.40}.",
@@ -150,6 +155,8 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
 
 def _only(given: Mapping[str, Any], known: frozenset[str], place: str) -> None:
     """Refuse keys that nobody reads: what they ask for would be dropped silently."""
+    if known.issuperset(given):
+        return
     for key in given:
         if key not in known:
             near = difflib.get_close_matches(str(key), sorted(known), 1)
@@ -195,11 +202,17 @@ def _from_function(given: Callable[..., Any], place: str) -> Tool:
             if field in given_names
         }
 
-    return _tool(name, found.schema, parse, place, given)
+    return _tool(name, found.schema, parse, place, given, is_exact=found.is_exact)
 
 
 def _tool(
-    name: str, schema: dict[str, Any], parse: Callable[[str], Any], place: str, origin: Any = None
+    name: str,
+    schema: dict[str, Any],
+    parse: Callable[[str], Any],
+    place: str,
+    origin: Any = None,
+    *,
+    is_exact: bool = True,
 ) -> Tool:
     if not _NAME.fullmatch(name):
         raise SpecError(
@@ -211,10 +224,10 @@ def _tool(
     if schema.get("type") != "object":
         schema = {**schema, "type": "object"}
     try:
-        text = json.dumps(schema, ensure_ascii=False)
+        text = _encode(schema)
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"The schema of {name!r} is not JSON: {error}.", pointer=place) from error
-    return Tool(name, schema, text, parse, origin)
+    return Tool(name, schema, text, parse, origin, is_exact)
 
 
 def chosen(tools: tuple[Tool, ...], tool_choice: Any) -> tuple[tuple[Tool, ...], bool]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from constrain.checks import Failure, FunctionCheck, whole_characters
+from constrain.errors import SpecError
 
 
 class TypeCheck(FunctionCheck):
@@ -49,6 +50,9 @@ class TypeCheck(FunctionCheck):
             first = error.errors(include_url=False, include_context=False)[0]
             place = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in first["loc"])
             return Failure(0, f"a value that {self.name} reads ({first['msg']})", f"#{place}")
+        except SpecError as error:
+            # An answer that calls tools, one of which objects.
+            return Failure(error.offset or 0, f"a text that {self.name} read ({error})")
         return None
 
 

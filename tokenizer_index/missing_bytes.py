@@ -40,10 +40,19 @@ def _needed_bytes(network: Network) -> frozenset[int]:
 
 
 def lacking_bytes(network: Network, vocabulary: Vocabulary) -> bytes:
-    """Return the bytes that texts of the spec may need and that are no tokens by themselves."""
+    """Return the bytes that texts of the spec may need and that are no tokens by themselves.
+
+    Not those that no edge tells from a byte that is a token: it stands for them in any text.
+    """
     if vocabulary.has_all_bytes:
         return b""
-    return bytes(sorted(_needed_bytes(network).intersection(vocabulary.missing_bytes)))
+    lacking = _needed_bytes(network).intersection(vocabulary.missing_bytes)
+    # Bytes of one number are on the same edges.
+    border = np.zeros(257, np.int64)
+    border[network.edge_low] = border[network.edge_high + 1] = 1
+    number = np.cumsum(border)[:256]
+    written = np.delete(number, np.frombuffer(vocabulary.missing_bytes, np.uint8))
+    return bytes(sorted(b for b in lacking if number[b] not in written))
 
 
 def bounds_hold(network: Network, vocabulary: Vocabulary) -> bool:

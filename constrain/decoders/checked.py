@@ -1,9 +1,12 @@
-"""Local decoding of one row whose spec has checks: what a check refuses is left out, and another way is sought.
+"""Local decoding of rows whose specs have checks: what a check refuses is left out, and another way is sought.
 
 At each step tokens are drawn from the masked row and checked, until one is wanted; an end token is checked as the
 whole text. Where nothing is wanted the output goes back: the place is known to fail from now on, and the search goes
 on from the place that `SearchTree` draws. So each output satisfies the checks, or ``max_checks`` is reached, or it is
 known that none does.
+
+Each row is a generator that asks for the model's rows after some tokens; those of a batch are answered together. The
+model keeps what it has read, so a step back costs no more than the tokens that differ.
 
 Weights: the tokens of a step are drawn by weighted rejection, so the weight of an output that was never taken back
 is the product of those of its steps, as with ``method="rejection"``. If it was taken back, the first attempt was a
@@ -15,13 +18,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from constrain.decoders.forced import forced_tokens
-from constrain.decoders.rows import Row, share_model_call
+from constrain.decoders.reader import Reader
+from constrain.decoders.rows import Row
 from constrain.decoders.search_tree import Node, SearchTree
 from constrain.decoders.weighted_rejection import adaptive_draw, random_order
 from constrain.errors import DeadEndError
@@ -42,12 +46,18 @@ if TYPE_CHECKING:
     from constrain.decoders.local import LocalOptions
     from constrain.protocols import LogitsBackend
 
+_ADVICE = " Say more of what is wanted in the spec itself, let the check judge beginnings (when='token'), or raise max_checks."
+
 # Random numbers of the steps of an attempt, and of the choice between attempts, don't share lanes.
 _PICK_LANE = 0
 
+# Of what a row asks the model: its rows after the last so many of the row's tokens (1 where it has none).
+_Answers: TypeAlias = "list[NDArray[np.float32]]"
+_Asking: TypeAlias = Generator[int, _Answers, None]
+
 
 class CheckedSearch:
-    """Decodes one row under its checks.
+    """Decodes rows under their checks.
 
     Parameters
     ----------
@@ -76,18 +86,37 @@ class CheckedSearch:
         self._vocabulary = model.vocabulary
         self._eos = frozenset(model.vocabulary.eos_token_ids)
 
-    def run(self, row: Row) -> Iterator[None]:
-        """Decode ``row`` in place to its end; yields after every step.
+    def run(self, rows: Sequence[Row]) -> Iterator[None]:
+        """Decode ``rows`` in place to their ends; yields after every step of the batch.
 
         Raises
         ------
         DeadEndError
-            The checks refuse every output, or those tried within ``max_checks``.
+            The checks refuse every output of a row, or those tried within ``max_checks``.
         CheckError
             A check failed.
         BackendError
             The model's logits cannot be used.
         """
+        if not rows:
+            return
+        reader = Reader(self.model, rows)
+        active = list(rows)
+        decoding = [self._decode(row) for row in active]
+        wanted = [next(one) for one in decoding]
+        while active:
+            answers = reader.seek([row.token_ids for row in active], active, n_lines=wanted)
+            asked = [_go_on(one, lines) for one, lines in zip(decoding, answers, strict=True)]
+            yield
+            kept = [place for place, n_lines in enumerate(asked) if n_lines]
+            if len(kept) < len(active):
+                active, decoding = [active[place] for place in kept], [decoding[place] for place in kept]
+                if active:
+                    reader.select(kept)
+            wanted = [asked[place] for place in kept]
+
+    def _decode(self, row: Row) -> _Asking:
+        """Decode one row to its end."""
         assert row.checks is not None
         row.is_weighted = self.sampling.temperature > 0.0
         row.checks.tally.most = self.options.max_checks
@@ -115,11 +144,20 @@ class CheckedSearch:
         except DeadEndError as error:
             text = max(furthest, row.text.decode("utf-8", errors="replace"), key=len)
             row.is_complete = False
+            is_out = max(row.checks.tally.calls, row.stats.backtracks) >= self.options.max_checks
             raise DeadEndError(
                 f"{error}: row {row.index}, {row.checks.tally.calls:,} checks, {row.stats.backtracks:,} times "
-                f"taken back, furthest after {text[-60:]!r}.",
+                f"taken back, furthest after {text[-60:]!r}.{_ADVICE if is_out else ''}",
                 text=text,
             ) from error
+
+
+def _go_on(decoding: _Asking, lines: _Answers) -> int:
+    """Return what a row asks for next; 0 where it has ended."""
+    try:
+        return decoding.send(lines)
+    except StopIteration:
+        return 0
 
 
 class _Attempt:
@@ -156,44 +194,39 @@ class _Attempt:
         row.stats.generated_tokens = len(path)
         row.covers = None if path else self._covers
 
-    def run(self, node: Node) -> Iterator[None]:
+    def run(self, node: Node) -> _Asking:
         """Write on from ``node``, where the row is; the row is then finished, or taken as far as it goes."""
-        row, search = self.row, self.search
-        begin = time.perf_counter()
-        session, lines = search.model.start([[*row.prompt_ids, *row.token_ids]])
-        share_model_call([row], time.perf_counter() - begin)
-        line = lines[0]
+        row = self.row
+        queue: list[Node] = []
         while True:
+            lines = yield max(len(queue), 1)
             begin = time.perf_counter()
-            allowed = self._allowed()
-            if not search.options.score and node.n_allowed is None and self._ends_unscored(allowed):
-                return
-            child = self._choose(node, allowed, line)
-            if child is None:
-                self.tree.exhaust(node)
-                row.stats.mask_seconds += time.perf_counter() - begin
-                return
-            if row.is_finished:
-                row.stats.mask_seconds += time.perf_counter() - begin
-                return
-            before = row.matcher.fork() if search.stop else None
-            row.accept(child.token_id, search.model.vocabulary)
-            queue = [child]
-            if before is not None:
-                row.stop_at(search.stop, before, search.model.vocabulary)
-            is_open = self._force(queue, before is None)
-            row.stats.mask_seconds += time.perf_counter() - begin
-            if not is_open:
-                return
-            yield
-            if row.is_finished:
-                return
-            begin = time.perf_counter()
-            (block,) = session.append([[one.token_id for one in queue]])
-            share_model_call([row], time.perf_counter() - begin)
             for place, one in enumerate(queue[1:]):
-                self._score(one, block[place])
-            node, line = queue[-1], block[-1]
+                self._score(one, lines[place])
+            is_open = self._step(queue[-1] if queue else node, lines[-1], queue)
+            row.stats.mask_seconds += time.perf_counter() - begin
+            if not is_open or row.is_finished:
+                return
+
+    def _step(self, node: Node, line: NDArray[np.float32], queue: list[Node]) -> bool:
+        """Append a token and those it forces, and put them into ``queue``; false if nothing is wanted."""
+        row, search = self.row, self.search
+        queue.clear()
+        allowed = self._allowed()
+        if not search.options.score and node.n_allowed is None and self._ends_unscored(allowed):
+            return True
+        child = self._choose(node, allowed, line)
+        if child is None:
+            self.tree.exhaust(node)
+            return False
+        if row.is_finished:
+            return True
+        before = row.matcher.fork() if search.stop else None
+        row.accept(child.token_id, search.model.vocabulary)
+        queue.append(child)
+        if before is not None:
+            row.stop_at(search.stop, before, search.model.vocabulary)
+        return self._force(queue, before is None)
 
     def _allowed(self) -> IdArray:
         row = self.row

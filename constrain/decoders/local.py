@@ -120,11 +120,8 @@ class LocalDecoder:
             The model's logits cannot be used.
         """
         yield from self._run_together([row for row in rows if row.checks is None])
-        for row in rows:
-            if row.checks is not None:
-                yield from CheckedSearch(
-                    self.model, self.sampling, self.streams, stop=self.stop, options=self.options
-                ).run(row)
+        search = CheckedSearch(self.model, self.sampling, self.streams, stop=self.stop, options=self.options)
+        yield from search.run([row for row in rows if row.checks is not None])
 
     def _run_together(self, active: list[Row]) -> Iterator[None]:
         """Decode rows without checks."""

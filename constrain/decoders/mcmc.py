@@ -279,7 +279,8 @@ class McmcDecoder:
         lost = next(place for place, chain in enumerate(chains) if chain is None)
         raise DeadEndError(
             f"None of {self.options.max_attempts} first outputs of row {first[lost].index} was valid within "
-            f"{first[lost].max_tokens} tokens. Take a larger max_tokens or less truncation (top_k, top_p, min_p)."
+            f"{first[lost].max_tokens} tokens. Take a larger max_tokens or less truncation (top_k, top_p, min_p); where "
+            "checks (Spec.where) refuse most outputs, method='local' seeks one."
         )
 
     def step(self, rng: RandomStreams, state: McmcState) -> tuple[McmcState, McmcInfo]:

@@ -45,7 +45,11 @@ class Reader:
         self._n_prompt = [self._n_prompt[line] for line in lines]
 
     def seek(
-        self, targets: Sequence[Sequence[int] | None], rows: Sequence[Row | None], *, n_lines: int = 1
+        self,
+        targets: Sequence[Sequence[int] | None],
+        rows: Sequence[Row | None],
+        *,
+        n_lines: int | Sequence[int] = 1,
     ) -> list[list[NDArray[np.float32]]]:
         """Let the model have read exactly these tokens after each line's prompt.
 
@@ -57,8 +61,8 @@ class Reader:
             ``None`` leaves a line as it is.
         rows : sequence of (Row, or None)
             In whose stats the call is counted, for the lines that change.
-        n_lines : int
-            How many of the last places are wanted, for each target.
+        n_lines : int or sequence of int
+            How many of the last places are wanted, of every target or of each.
 
         Returns
         -------
@@ -68,13 +72,14 @@ class Reader:
         """
         drops: list[int] = []
         queues: list[list[int]] = []
-        for read, target in zip(self._read, targets, strict=True):
+        wanted = [n_lines] * len(targets) if isinstance(n_lines, int) else n_lines
+        for read, target, n_wanted in zip(self._read, targets, wanted, strict=True):
             if target is None:
                 drops.append(0)
                 queues.append([])
                 continue
             # The logits of a place come with the token before it, so that one is read again.
-            common = min(_common(read, target), max(len(target) - n_lines, 0))
+            common = min(_common(read, target), max(len(target) - n_wanted, 0))
             drops.append(len(read) - common)
             queues.append(list(target[common:]))
         begin = time.perf_counter()
@@ -86,15 +91,15 @@ class Reader:
         if called:
             share_model_call(called, time.perf_counter() - begin)
         results: list[list[NDArray[np.float32]]] = []
-        for line, target in enumerate(targets):
+        for line, (target, n_wanted) in enumerate(zip(targets, wanted, strict=True)):
             if target is None:
                 results.append([])
                 continue
             self._read[line] = list(target)
             lines = list(blocks[line])
-            if len(target) < n_lines:
+            if len(target) < n_wanted:
                 lines.insert(0, self._first[line])
-            results.append(lines[-n_lines:])
+            results.append(lines[-n_wanted:])
         return results
 
 

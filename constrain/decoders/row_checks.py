@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from constrain.checks import Progress, Tally, Written, begin_all
+from constrain.checks import Progress, Tally, Written, begin_all, shown, whole_characters
 from constrain.errors import CheckError
 
 if TYPE_CHECKING:
@@ -75,10 +75,21 @@ class RowChecks:
         return self._after[token_id] is not None
 
     def accept(self, token_id: int) -> None:
-        """Append a token that is allowed."""
+        """Append a token that is allowed.
+
+        Raises
+        ------
+        CheckError
+            A check refuses now what it took before.
+        """
         self.allows(token_id)
         after = self._after[token_id]
-        assert after is not None
+        if after is None:
+            text = whole_characters(bytes(self._written) + self._bytes(token_id))
+            raise CheckError(
+                f"The checks of {self._compiled.spec!r} refuse the text {shown(text)}, which they took before: a "
+                "check must give the same answer whenever it is asked the same."
+            )
         self._before.append((self._progress, self._written))
         self._progress = after
         self._written = self._written.and_then(self._bytes(token_id))
@@ -113,5 +124,5 @@ class RowChecks:
 def _names(compiled: CompiledSpec) -> Mapping[int, bytes]:
     """Names of the special tokens that the spec knows; they count as text."""
     special = compiled.vocabulary.special_tokens
-    named = compiled.spec.network.special_tokens
+    named = compiled.spec.special_tokens
     return {special[name]: name.encode() for name in named if isinstance(name, str) and name in special}

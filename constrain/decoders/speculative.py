@@ -173,7 +173,7 @@ class SpeculativeDecoder:
         """
         if any(row.checks is not None for row in rows):
             raise OptionError(
-                "method='speculative' has no checks (Spec.where): use 'local', 'rejection', 'smc', 'aligned' or 'mcmc'."
+                "method='speculative' has no checks (Spec.where): use 'local', 'beam', 'rejection', 'smc', 'aligned' or 'mcmc'."
             )
         if not rows:
             return

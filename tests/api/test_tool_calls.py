@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic
@@ -512,3 +512,46 @@ def test_budgets_of_calls() -> None:
         assert len(result.value.calls) == 1
     assert constrain.generate(model, "x", tool_calls(ODD), max_tokens=5, seed=1).value.calls == ()
     assert constrain.generate(model, "x", tool_calls([]), max_tokens=5, seed=1).value.calls == ()
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("odd")
+    return number
+
+
+def halve(number: Annotated[int, pydantic.Field(ge=0, le=99), pydantic.AfterValidator(_even)]) -> int:
+    """Take a number that a validator restricts."""
+    return number // 2
+
+
+class Whole(pydantic.BaseModel):
+    """The same as a model."""
+
+    number: Annotated[int, pydantic.Field(ge=0, le=99), pydantic.AfterValidator(_even)]
+
+
+def test_validators_of_types_are_kept() -> None:
+    """What validators refuse is no member, and is taken back while decoding; sets of tools can still be changed."""
+    model = TableModel([bytes([byte]) for byte in range(256)])
+    model.vocabulary = vocabulary_of("hermes")
+    model.eos = 256
+    model.row = random_row(model.vocabulary.size)
+    named = {"name": "named", "parameters": Whole}
+    spec = tool_calls([halve, Whole, named], tool_choice="required", parallel=False)
+    n_back = 0
+    for seed in range(12):
+        result = constrain.generate(model, "x", spec, max_tokens=120, seed=seed)
+        (call,) = result.value.calls
+        number = call.arguments.number if isinstance(call.arguments, Whole) else call.arguments["number"]
+        assert number % 2 == 0
+        n_back += result.stats.check_failures
+        assert spec.matches(result.text)
+        wrong = result.text.replace(f"{number}", "31")
+        assert not spec.matches(wrong)
+        found = spec.explain(wrong)
+        assert not found.ok
+        assert "odd" in found.expected[0]
+    assert n_back > 0
+    assert spec.without_tools("halve").with_tools(halve).matches(result.text)
+    assert not spec.without_tools("halve").with_tools(halve).matches(wrong)

@@ -276,3 +276,88 @@ class TestSearch:
             for seed in range(40)
         }
         assert texts == {"bbaa", "abab"}
+
+
+HOSTILE: dict[str, tuple[Callable[[str], Any], str]] = {
+    "raises": (lambda text: 1 / 0, "complete"),
+    "raises inside": (lambda text: 1 / 0 if len(text) > 2 else True, "token"),
+    "None": (lambda text: None, "complete"),
+    "NaN": (lambda text: math.nan, "complete"),
+    "an array": (lambda text: np.array([True]), "complete"),
+    "never": (never, "complete"),
+    "stops short": (lambda text: len(text) < 2, "token"),
+    "numpy": (lambda text: np.bool_("b" in text), "complete"),
+    "one of thousands": (lambda text: text == "abcabcab", "complete"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_checks": 40},
+        {"max_checks": 40, "temperature": 0.0},
+        {"max_checks": 40, "stop": ["b"], "prefix": "a"},
+        {"max_checks": 40, "n": 3, "batch_size": 2},
+        {"method": "rejection"},
+        {"method": "smc", "particles": 3},
+        {"method": "aligned", "max_attempts": 20},
+        {"method": "mcmc", "steps": 4, "max_attempts": 10},
+        {"method": "beam", "temperature": 0.0},
+    ],
+    ids=lambda options: options.get("method", "-".join(["local", *options])),
+)
+def test_hostile_checks(model: TableModel, name: str, options: dict[str, Any]) -> None:
+    """Whatever a check does, an output is a member or said to be none, or the error says what happened."""
+    check, when = HOSTILE[name]
+    spec = constrain.regex("[abc]{1,8}").where(check, when=when)
+    try:
+        found = constrain.generate(model, "aa", spec, max_tokens=9, seed=1, **options)
+    except (CheckError, DeadEndError) as error:
+        assert "check" in str(error) or "max_attempts" in str(error)
+        assert name not in ("numpy", "stops short")
+        assert isinstance(error, CheckError) == (
+            name in ("raises", "raises inside", "None", "NaN", "an array")
+        )
+        return
+    for result in found if isinstance(found, list) else getattr(found, "particles", [found]):
+        if result.is_complete:
+            assert spec.matches(result.text)
+        else:
+            assert result.log_weight == -math.inf or options["method"] == "smc"
+
+
+def test_a_check_that_changes_its_mind(model: TableModel) -> None:
+    """One that refuses what it took before is told so, where a method asks again."""
+    asked: dict[str, int] = {}
+
+    def check(text: str) -> bool:
+        asked[text] = asked.get(text, 0) + 1
+        return len(text) < 2 or asked[text] < 2
+
+    spec = constrain.regex("[abc]{1,4}").where(check, when="token")
+    with pytest.raises(CheckError, match="took before"):
+        constrain.generate(model, "aa", spec, method="mcmc", steps=30, max_tokens=5, seed=1)
+
+
+def test_a_step_back_reads_nothing_again(model: TableModel) -> None:
+    """The prompt is read once, for all rows of a batch; results are those of rows on their own."""
+    read: list[int] = []
+    start = model.start
+
+    def counted(prompts: Any) -> Any:
+        read.append(len(prompts))
+        return start(prompts)
+
+    model.start = counted  # type: ignore[method-assign]
+    spec = constrain.regex(PATTERN).where(lambda text: text in ("abca", "ccb"))
+    alone = [constrain.generate(model, "aa", spec, max_tokens=LENGTH, seed=1, n=4, batch_size=1)]
+    assert read == [1] * 4
+    read.clear()
+    together = constrain.generate(model, "aa", spec, max_tokens=LENGTH, seed=1, n=4, batch_size=4)
+    assert read == [1]
+    assert sum(one.stats.backtracks for one in together) > 0
+    for one, other in zip(alone[0], together, strict=True):
+        assert one.token_ids == other.token_ids
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-9)
+        assert one.stats.check_calls == other.stats.check_calls

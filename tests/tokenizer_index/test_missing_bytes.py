@@ -10,6 +10,7 @@ import pytest
 import constrain
 from constrain.grammars import ir
 from constrain.spec import Spec
+from constrain.tokenizer_index.missing_bytes import lacking_bytes
 from tests.laws.walks import allowed, list_grammar
 from tests.reference.vocabularies import TokenList, with_all_bytes
 
@@ -240,3 +241,17 @@ def test_a_check_that_needs_too_much_room_is_a_limit_error() -> None:
     spec = constrain.regex("((a|ab){100}){30}c")
     with pytest.raises(constrain.LimitExceededError, match="arena_bytes"):
         constrain.compile(spec, vocabulary, cache=False, limits=constrain.Limits(arena_bytes=150_000))
+
+
+def test_bytes_that_others_stand_for() -> None:
+    """A missing byte that no rule tells from one that is a token is none that a spec needs; others still are."""
+    tokens = [bytes([b]) for b in range(256) if b not in (0xF1, 0xF2)]
+    vocabulary = _vocabulary([*tokens, b"[[", b"\xf3\x80"]).build()
+    nested = {"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"type": "string", "minLength": 2}]}}
+    compiled = constrain.compile(constrain.json_schema(nested), vocabulary, cache=False)
+    assert not compiled.is_checked
+    matcher = compiled.matcher()
+    assert matcher.accept_string('[["é\U000f0000'.encode())
+    assert matcher.min_tokens_to_finish() == 3
+    only = constrain.regex("[\U00040000\U000f0000]")
+    assert lacking_bytes(only.network, vocabulary) == b"\xf1"
