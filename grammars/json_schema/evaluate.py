@@ -160,8 +160,6 @@ class Evaluator:
 
     def accepts_format(self, name: str, text: str) -> bool:
         """Is ``text`` of a format? Unknown ones hold."""
-        if name in formats.SUPPORTED:
-            return formats.accepts_text(name, text)
         if name == "regex":
             try:
                 parse_ecma(text, watch=Watch(self._limits))
@@ -169,7 +167,8 @@ class Evaluator:
                 return True
             except SpecError:
                 return False
-        return True
+            return True
+        return name not in formats.SUPPORTED or formats.accepts_text(name, text)
 
 
 class _Question(NamedTuple):

@@ -10,7 +10,8 @@ is left out is rare:
 - labels of host names have no ``--`` in third and fourth place; such A-labels (RFC 5890) are valid only
   if they decode to something valid;
 - address literals of electronic mail are IPv4 and IPv6;
-- operators of URI templates are those that RFC 6570 gives a meaning.
+- operators of URI templates are those that RFC 6570 gives a meaning;
+- regular expressions nest to a small depth; see `regex_format`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from functools import cache
 
 from constrain.grammars.ir import Pattern
+from constrain.grammars.json_schema.regex_format import REGEX
 from constrain.grammars.json_schema.strings import quoted
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import accepts
@@ -156,6 +158,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "uuid": (_UUID,),
     "json-pointer": (_JSON_POINTER,),
     "relative-json-pointer": (f"(?:0|[1-9][0-9]*)(?:#|{_JSON_POINTER})",),
+    "regex": (REGEX,),
 }
 
 SUPPORTED = frozenset(_SOURCES)
@@ -169,12 +172,12 @@ _WIDER: dict[str, str] = {
     "idn-email": "[^]*@[^]*",
     "hostname": r"[A-Za-z0-9.\-]+",
     "uri-template": r"(?:[^{}]|\{[^{}]*\})*",
+    "regex": "[^]*",
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:[+-](?:0|[1-9][0-9]*))?(?:#|{_JSON_POINTER})",
 }
 
 # Standard formats that cannot be enforced, and what to do instead.
 UNSUPPORTED = {
-    "regex": "Regular expressions nest, so they are no regular language; remove the format.",
     "idn-hostname": "Internationalised names follow rules over whole labels; use hostname.",
 }
 

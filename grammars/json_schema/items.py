@@ -7,6 +7,7 @@ schema that is counted; and, where items must be different, which of the values 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.errors import UnsupportedFeatureError
@@ -34,6 +35,7 @@ from constrain.grammars.json_schema.facts import Facts, Json, Location
 from constrain.grammars.json_schema.instances import satisfies
 from constrain.grammars.json_schema.places import item_locations
 from constrain.grammars.json_schema.terminals import COMMA, LEFT_BRACKET, RIGHT_BRACKET
+from constrain.grammars.json_schema.values import types_of
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Builder
@@ -41,11 +43,12 @@ if TYPE_CHECKING:
 _MOST_STATES = 20_000
 _MOST_VALUES = 64
 _ONE_INTEGER = Intersection((numbers.INTEGER, Complement(Literal(b"-0"))))
-# Strings, integers without a superfluous sign, and the literal names.
+_ONE_NUMBER = Intersection((numbers.SHORTEST_DECIMAL, Complement(Literal(b"-0"))))
+# Strings, decimals without a superfluous sign or digit, and the literal names.
 _ONE_SPELLING = Alternation(
     (
         strings.ONE_SPELLING,
-        _ONE_INTEGER,
+        _ONE_NUMBER,
         *(Literal(word) for word in (b"true", b"false", b"null")),
     )
 )
@@ -88,7 +91,7 @@ def count_items(
         if found is not None and is_plain:
             return _unique_values(builder, name, facts, places[0], found, maximum)
         if found is None and is_plain:
-            body = _unique_spellings(builder, facts, places[0], maximum)
+            body = _unique_spellings(builder, name, facts, places[0], maximum)
             if body is not None:
                 return body
         if found is not None:
@@ -124,24 +127,47 @@ def _unique_values(
 
 
 def _unique_spellings(
-    builder: Builder, facts: Facts, place: list[Location], maximum: int | None
+    builder: Builder, name: str, facts: Facts, place: list[Location], maximum: int | None
 ) -> Expression | None:
     """Return arrays of scalars that are equal only if they are spelled alike; ``None`` if others are allowed.
 
-    Strings and integers are written in one spelling.
+    Strings and numbers are written in one spelling.
     """
     symbols: list[tuple[TerminalReference, int]] = []
-    scalars = bits.STRING | bits.INTEGER | bits.NULL | bits.BOOLEAN
+    scalars = bits.STRING | bits.NUMBER | bits.NULL | bits.BOOLEAN
+    n_values: int | None = 0
     for branch in builder.expand(builder.facts(place)):
-        if branch.types & ~scalars or branch.values is not None or branch.grammars:
+        types = branch.types if branch.values is None else branch.types & types_of(branch)
+        if types & ~scalars or branch.grammars:
             return None
-        if branch.types & bits.INTEGER and builder.options.integers == "any":
+        if types & bits.NUMBER and builder.options.integers == "any":
             return None
+        if any("e" in repr(value) for value in branch.values or () if isinstance(value, float)):
+            return None  # has no short spelling among those of constants
+        if n_values is not None:
+            n = _n_values(branch)
+            n_values = None if n is None else n_values + n
         for reference in builder.alternatives(branch):
             assert isinstance(reference, TerminalReference)
             symbols.append((_in_one_spelling(builder, reference), COUNT))
+    if n_values is not None and facts.min_items > n_values:
+        reason = f"{facts.min_items} different items are required, and at most {n_values} are allowed"
+        return builder.nothing(name, reason, facts.unique_at or facts.pointer)
     distinct = frozenset(reference.index for reference, _ in symbols)
     return _in_brackets(symbols, Parameter(least=facts.min_items, most=maximum), distinct)
+
+
+def _n_values(facts: Facts) -> int | None:
+    """Return how many values there are at most; ``None`` if that isn't plain to see."""
+    if facts.values is not None:
+        return len(facts.values)
+    n_literals = (facts.types & (bits.NULL | bits.BOOLEAN)).bit_count()
+    if not facts.types & ~(bits.NULL | bits.BOOLEAN):
+        return n_literals
+    low, high = facts.low, facts.high
+    if facts.types & (bits.STRING | bits.FRACTION) or low is None or high is None:
+        return None
+    return n_literals + max(floor(high[0]) - ceil(low[0]) + 1, 0)
 
 
 def _in_one_spelling(builder: Builder, reference: TerminalReference) -> TerminalReference:
@@ -152,6 +178,8 @@ def _in_one_spelling(builder: Builder, reference: TerminalReference) -> Terminal
         return builder.terminal("string in one spelling", strings.ONE_SPELLING, "string")
     if pattern is numbers.INTEGER:
         return builder.terminal("integer in one spelling", _ONE_INTEGER, "integer")
+    if pattern is numbers.NUMBER:
+        return builder.terminal("number in one spelling", _ONE_NUMBER, "number")
     parts = pattern.parts if isinstance(pattern, Intersection) else (pattern,)
     whole = Intersection((*parts, _ONE_SPELLING))
     return builder.terminal(("in one spelling", reference.index), whole, terminal.name, terminal.pointer)

@@ -39,6 +39,17 @@ _PLUS = Repeat(Literal(b"+"), 0, 1)
 _MANTISSA = Concatenation((ByteClass(((0x31, 0x39),)), Repeat(Concatenation((Literal(b"."), _DIGITS)), 0, 1)))
 
 INTEGER = Concatenation((_SIGN, _MAGNITUDE))
+# Without superfluous zeros at the end; but "-0" is another way to write 0.
+SHORTEST_DECIMAL = Concatenation(
+    (
+        INTEGER,
+        Repeat(
+            Concatenation((Literal(b"."), Repeat(_DIGIT, 0, None), ByteClass(((0x31, 0x39),)))),
+            0,
+            1,
+        ),
+    )
+)
 NUMBER = Concatenation(
     (
         INTEGER,

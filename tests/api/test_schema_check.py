@@ -12,7 +12,10 @@ import pytest
 
 import constrain
 from constrain.errors import BackendError, DeadEndError, UnsupportedFeatureError
+from constrain.grammars.json_schema.build import SchemaOptions, any_value
 from constrain.grammars.json_schema.evaluate import is_multiple
+from constrain.grammars.limits import Limits, Watch
+from constrain.spec import Spec
 from tests.api.table_model import TableModel
 
 PAIRS = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}}
@@ -132,3 +135,14 @@ def test_endless_exponents_are_no_members() -> None:
 def test_multiples_are_exact(value: Any, divisor: Any, expected: bool) -> None:
     """Decimals are exact, and exponents of any size take no time."""
     assert is_multiple(value, divisor) is expected
+
+
+@pytest.mark.parametrize(("order", "takes"), [("any", False), ("schema", True)])
+def test_names_differ_where_a_check_decides_everything(order: str, takes: bool) -> None:
+    """The grammar of any value keeps what ``property_order="any"`` promises: no name comes twice."""
+    watch = Watch(Limits())
+    options = SchemaOptions(unsupported="check", property_order=order)
+    spec = Spec.from_grammar(any_value({}, "draft2020-12", options, watch).grammar)
+    assert spec.matches('[{"a":1,"b":{"a":2}}]')
+    assert spec.matches('[{"a":1,"a":2}]') is takes
+    assert spec.matches('{"x":{"b":1,"\\u0062":2}}') is takes

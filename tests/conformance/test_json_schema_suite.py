@@ -22,7 +22,7 @@ EXPECTED_DIFFERENCES = {
     "schema that uses custom metaschema with format-assertion: true",
 }
 # Formats are parts of what the standard allows: valid texts may be refused, never invalid ones taken.
-PARTIAL_FORMATS = {"date-time", "time", "hostname", "idn-email"}
+PARTIAL_FORMATS = {"date-time", "time", "hostname", "idn-email", "regex", "ecmascript-regex"}
 
 
 class Tally(NamedTuple):

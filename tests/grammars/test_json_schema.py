@@ -178,6 +178,25 @@ CASES: list[tuple[Any, Sequence[str], Sequence[str]]] = [
         ['["a","a"]', '["a",1,"b",1]'],
     ),
     ({"type": "array", "items": {"type": "boolean"}, "uniqueItems": True}, ["[true,false]"], ["[true,true]"]),
+    (
+        {"type": "array", "items": {"type": ["number", "string"]}, "uniqueItems": True},
+        ['[1,1.5,"1",-0.5,0]', "[]"],
+        ["[1,1.0]", "[0,-0]", "[2,2]", "[1.5,1.50]", '["a","\\u0061"]', "[null]"],
+    ),
+    (
+        {"type": "array", "items": {"enum": [*range(80), 1.5, 'a"', None]}, "uniqueItems": True},
+        ['[1.5,79,"a\\"",null]', "[0,1]"],
+        ["[1,1]", "[1.5,2,1.5]", '["a\\"","a\\""]', "[80]", "[null,null]"],
+    ),
+    (
+        {
+            "type": "array",
+            "items": {"anyOf": [{"type": "string", "minLength": 2}, {"enum": ["a", "bc"]}]},
+            "uniqueItems": True,
+        },
+        ['["a","bc","de"]'],
+        ['["bc","bc"]', '["a","a"]', '["d"]'],
+    ),
     ({"type": "array", "maxItems": 1, "uniqueItems": True}, ["[]", '["x"]'], ["[1,2]"]),
     # multiples
     ({"type": "integer", "multipleOf": 7}, ["0", "-14", "700"], ["1", "15", "07"]),

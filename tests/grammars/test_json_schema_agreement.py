@@ -181,3 +181,12 @@ def test_four_judges_agree(schema: dict[str, Any], rng: Random) -> None:
         text = json.dumps(document, ensure_ascii=rng.random() < 0.5)
         assert (spec is not None and spec.matches(text)) == is_valid, text
         assert (compiled is not None and walks(compiled, text, rng)) == is_valid, text
+
+
+def test_regular_expressions_that_are_taken_are_valid() -> None:
+    """Samples of the format ``regex`` are valid for another reader of ECMA-262's dialect."""
+    spec = constrain.json_schema({"type": "string", "format": "regex"})
+    validator = jsonschema_rs.Draft202012Validator({"format": "regex"}, validate_formats=True)
+    rng = np.random.default_rng(0)
+    for text in (json.loads(spec.sample(rng, max_bytes=200)) for _ in range(300)):
+        assert validator.is_valid(text), text
