@@ -220,8 +220,8 @@ def _next_terminals(arena: Arena, state: int) -> list[int]:
             classes.add(byte_class)
             after, _ = arena.step_bytes(state, bytes((byte,)))
             found.update(arena.live_terminals(after))
-    ignored = arena.network.ignored
-    return sorted(t for t in found if not ignored[t]) or sorted(found)
+    ignored, is_blank = arena.network.ignored, arena.network.terminal_is_blank
+    return sorted(t for t in found if not ignored[t] and not is_blank[t]) or sorted(found)
 
 
 def _shared_pointer(network: Network, terminals: list[int]) -> str | None:

@@ -17,11 +17,13 @@ import numpy as np
 
 from constrain import two_stages
 from constrain.decoders.beam import BeamDecoder
+from constrain.decoders.resampling import normalized_weights
 from constrain.decoders.rows import Row, Stats
 from constrain.decoders.smc import Population, SmcDecoder
 from constrain.errors import DeadEndError, OptionError, SpecError
 from constrain.generations import FinishReason, Generation, PartialGeneration
 from constrain.posterior import Posterior
+from constrain.progress import progress_bar
 from constrain.requests import Options, Plan, Prompt, Request, RowDecoder, is_batch, plan
 from constrain.settled import Shown
 
@@ -90,6 +92,7 @@ def generate(
     prefix: str = "",
     seed: int | None = None,
     n: int = 1,
+    progress: bool = False,
     **method_options: Any,
 ) -> Generation | list[Generation] | Posterior | list[Posterior]:
     """Generate text in the language of ``output``.
@@ -127,6 +130,8 @@ def generate(
         Fixes all random choices, whatever the size of the batch (up to the model's own round-off).
     n : int
         Outputs a prompt; 1 for ``"smc"``. By ``"beam"`` the best ``n``, or fewer where there are no more.
+    progress : bool
+        Show a bar on standard error while it runs.
 
     Returns
     -------
@@ -162,16 +167,34 @@ def generate(
         prefix=prefix,
         seed=seed,
         n=n,
+        progress=progress,
         method_options=method_options,
     )
     if method in two_stages.METHODS:
         return _single_or_all(two_stages.run_two_stages(request, _run), request)
     planned = plan(request)
     if isinstance(planned.decoder, SmcDecoder):
-        pairs = zip(planned.rows, planned.compiled, strict=True)
-        posteriors = [_posterior(planned.decoder.run(row), spec, planned.options) for row, spec in pairs]
+        posteriors = [
+            _posterior(population, spec, planned.options)
+            for population, spec in zip(
+                _populations(planned.decoder, planned.rows, request), planned.compiled, strict=True
+            )
+        ]
         return _single_or_all(posteriors, request)
-    return _single_or_all(_carry_out(planned), request)
+    return _single_or_all(_carry_out(planned, request), request)
+
+
+def _populations(decoder: SmcDecoder, rows: Sequence[Row], request: Request) -> list[Population]:
+    done: list[Population] = []
+    with progress_bar(request.method, len(rows), is_shown=request.progress) as advance:
+        for row in rows:
+            population = decoder.start(row)
+            while population.active:
+                population, _ = decoder.step(decoder.streams, population)
+                advance(len(done))
+            done.append(population)
+            advance(len(done))
+    return done
 
 
 def _single_or_all(results: list[T], request: Request) -> T | list[T]:
@@ -180,23 +203,28 @@ def _single_or_all(results: list[T], request: Request) -> T | list[T]:
 
 
 def _run(request: Request) -> list[Generation]:
-    return _carry_out(plan(request))
+    return _carry_out(plan(request), request)
 
 
-def _carry_out(planned: Plan) -> list[Generation]:
+def _carry_out(planned: Plan, request: Request) -> list[Generation]:
     """Run a plan of any method but ``"smc"``."""
     assert not isinstance(planned.decoder, SmcDecoder)
     pairs = list(zip(planned.rows, planned.compiled, strict=True))
+    rows = planned.rows
     try:
-        if isinstance(planned.decoder, BeamDecoder):
-            pairs = [
-                (found, spec) for row, spec in pairs for found in planned.decoder.search(row)[: planned.n]
-            ]
-        else:
-            size = planned.options.batch_size
-            for begin in range(0, len(planned.rows), size):
-                for _ in planned.decoder.run(planned.rows[begin : begin + size]):
-                    pass
+        with progress_bar(request.method, len(rows), is_shown=request.progress) as advance:
+            if isinstance(planned.decoder, BeamDecoder):
+                found = []
+                for place, (row, spec) in enumerate(pairs, 1):
+                    found += [(one, spec) for one in planned.decoder.search(row)[: planned.n]]
+                    advance(place)
+                pairs = found
+            else:
+                size = planned.options.batch_size
+                for begin in range(0, len(rows), size):
+                    for _ in planned.decoder.run(rows[begin : begin + size]):
+                        advance(sum(row.is_finished for row in rows))
+                advance(sum(row.is_finished for row in rows))
     except DeadEndError as error:
         _keep_result(error, planned)
         raise
@@ -252,6 +280,8 @@ def stream(
         Last, once: the same as from ``generate`` with the same arguments.
     """
     request = Request.of(model, prompt, output, options)
+    if request.progress:
+        raise OptionError("stream() shows the output as it grows; progress= is for generate().")
     if request.method in two_stages.METHODS:
         raise OptionError(
             f"stream() shows an output from its beginning on; use generate() for method={request.method!r}."
@@ -340,4 +370,5 @@ def _posterior(population: Population, compiled: CompiledSpec, options: Options)
         np.array([particle.log_target for particle in population.particles], np.float64),
         population.effective_sizes,
         population.resampled_at,
+        np.array([normalized_weights(line) for line in population.log_weight_history]),
     )

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from constrain.base_spec import Spec, shortened
 from constrain.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
+from constrain.grammars.collector import held
 from constrain.grammars.limits import Limits, Watch
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -94,7 +95,8 @@ def grammar(
         ):
             if value:
                 raise SpecError(f"{name}= is for grammars in Lark's language; this one is in GBNF.")
-        return _gbnf_spec(text, start, limits)
+        with held():
+            return _gbnf_spec(text, start, limits)
     paths = _folders(import_paths)
     if embed is not None and not isinstance(embed, Mapping):
         raise SpecError(f"embed={embed!r:.60}: expected a mapping from names to specs.")
@@ -105,7 +107,8 @@ def grammar(
         if not isinstance(spec, Spec):
             raise SpecError(f"embed[{name!r}]: expected a spec, found {type(spec).__name__}.")
     arguments = _LarkArguments(start, lexing, paths, max_ignored, _layout(indentation))
-    return _lark_spec(text, arguments, given, {}, limits)
+    with held():
+        return _lark_spec(text, arguments, given, {}, limits)
 
 
 def _folders(given: Iterable[str | Path]) -> tuple[str, ...]:

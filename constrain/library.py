@@ -75,6 +75,8 @@ STANDARD_TYPEDEF_NAMES = frozenset(
 }
 """Names of types in the headers of C's standard library (and ``bool``), with POSIX's ``ssize_t`` and ``off_t``."""
 
+_NAMES = re.compile(r"\b(?:TYPEDEF_NAME|NAME)\b")
+_NAMES_DEFINED = re.compile(r"^(?:TYPEDEF_NAME|NAME):.*\n", re.MULTILINE)
 _C_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -104,6 +106,10 @@ def grammar_library(
         if name != "c":
             raise SpecError(f"typedef_names= is for the grammar 'c', not for {name!r}.")
         text = _with_typedef_names(text, typedef_names)
+    elif name == "c":
+        # One terminal in place of three equal ones: a third of the work.
+        text = _NAMES_DEFINED.sub("", text)
+        text = _NAMES.sub("IDENTIFIER", text)
     return grammar(text, syntax="lark", limits=limits, **_OPTIONS.get(name, {}))
 
 

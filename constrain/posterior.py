@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 
 from constrain.errors import DeadEndError
 from constrain.numerics import logsumexp
+from constrain.posterior_plot import draw
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from constrain.generation import Generation
 
 __all__ = ["Posterior"]
@@ -38,6 +42,9 @@ class Posterior:
         Effective sample size after each step, before any resampling.
     resampled_at : list of int
         Steps, counted from 0, after which the population was resampled.
+    weight_history : (n_steps, n_particles) float64
+        Weights after each step, before any resampling, of sum 1; all 0 once every particle is dead. Places
+        of one column are one particle until the next resampling, which puts copies of others there.
     """
 
     particles: list[Generation]
@@ -45,6 +52,7 @@ class Posterior:
     log_targets: NDArray[np.float64] = field(repr=False)
     effective_sizes: list[float] = field(repr=False)
     resampled_at: list[int] = field(repr=False)
+    weight_history: NDArray[np.float64] = field(repr=False)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -116,3 +124,30 @@ class Posterior:
         """
         scores = np.where(self.weights > 0.0, self.log_targets, -math.inf)
         return self.particles[int(np.argmax(scores))]
+
+    def plot(self, path: str | PathLike[str] | None = None) -> Figure:
+        """Draw the effective sample size and the particles' weights over the steps.
+
+        Needs matplotlib (``pip install 'constrain-lm[plot]'``).
+
+        Parameters
+        ----------
+        path : str, path or None
+            Where to write the picture; the ending names the format (``.png``, ``.svg``, ``.pdf``).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            With two axes: sizes, and weights by step and particle. It isn't known to pyplot.
+
+        Raises
+        ------
+        BackendError
+            Matplotlib is missing.
+        ValueError
+            The ending of ``path`` is no format that matplotlib writes.
+        """
+        figure = draw(self)
+        if path is not None:
+            figure.savefig(path)
+        return figure

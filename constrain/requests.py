@@ -84,6 +84,7 @@ class Request:
     prefix: str = ""
     seed: int | None = None
     n: int = 1
+    progress: bool = False
     method_options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -205,6 +206,8 @@ def check_numbers(request: Request) -> None:
         number = getattr(request, name)
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise OptionError(f"{name}={number!r}: expected an integer of at least 1.")
+    if not isinstance(request.progress, bool):
+        raise OptionError(f"progress={request.progress!r}: expected True or False.")
     if not isinstance(request.prefix, str):
         raise OptionError(f"prefix={request.prefix!r}: expected text.")
 

@@ -15,6 +15,7 @@ from constrain.errors import SpecError
 from constrain.pickling import Held
 
 _NAME = re.compile(r"[^\s\"'<>{}\[\]\\\x00-\x1f\x7f\ud800-\udfff]{1,256}")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _PARAMETER_KEYS = ("parameters", "input_schema", "inputSchema")
 # What tools say beside their names and parameters, in the shapes of OpenAI (chat and responses), Anthropic, MCP and
 # chat templates: told to models, or to the program that calls, and nothing that an answer could break.
@@ -35,6 +36,7 @@ _NOTES = frozenset(
         *("cache_control", "defer_loading", "allowed_callers", "eager_input_streaming"),
     )
 )
+_INSIDE = _NOTES | {"name", *_PARAMETER_KEYS}
 _AROUND = frozenset(("type", "function", "strict", "cache_control"))
 
 
@@ -127,7 +129,7 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise SpecError("The tool has no name.", pointer=place)
     name = inner["name"]
-    _only(inner, _NOTES | {"name", *_PARAMETER_KEYS}, place)
+    _only(inner, _INSIDE, place)
     found_keys = [key for key in _PARAMETER_KEYS if inner.get(key) is not None]
     if len(found_keys) > 1:
         raise SpecError(
@@ -153,6 +155,8 @@ def _from_mapping(given: Mapping[str, Any], place: str) -> Tool:
 
 def _only(given: Mapping[str, Any], known: frozenset[str], place: str) -> None:
     """Refuse keys that nobody reads: what they ask for would be dropped silently."""
+    if known.issuperset(given):
+        return
     for key in given:
         if key not in known:
             near = difflib.get_close_matches(str(key), sorted(known), 1)
@@ -220,7 +224,7 @@ def _tool(
     if schema.get("type") != "object":
         schema = {**schema, "type": "object"}
     try:
-        text = json.dumps(schema, ensure_ascii=False)
+        text = _encode(schema)
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"The schema of {name!r} is not JSON: {error}.", pointer=place) from error
     return Tool(name, schema, text, parse, origin, is_exact)

@@ -19,6 +19,7 @@ from constrain.decoders.sketch import SketchOptions, SketchStats, ask_black_box
 from constrain.generations import Generation
 from constrain.nearest_member import repair
 from constrain.numerics import RandomStreams, logsumexp
+from constrain.progress import progress_bar
 from constrain.requests import (
     Request,
     check_model,
@@ -79,7 +80,8 @@ def _drafted(
     decoder = DraftDecoder(model, sampling, streams, options=options)
     template = options.template
     ids = [prompt_ids(model, template.think_prompt(prompt), place) for place, (prompt, _) in enumerate(pairs)]
-    drafts = decoder.run([one for one in ids for _ in range(options.k)])
+    with progress_bar("drafts", len(ids) * options.k, is_shown=request.progress) as advance:
+        drafts = decoder.run([one for one in ids for _ in range(options.k)], watch=advance)
     groups = [drafts[begin : begin + options.k] for begin in range(0, len(drafts), options.k)]
     texts = [[template.split(decoder.text(draft)) for draft in group] for group in groups]
     second: list[tuple[Any, CompiledSpec]] = []
@@ -165,8 +167,12 @@ def _sketched(
     results: list[Generation | None] = []
     sketches: list[SketchStats] = []
     second: list[tuple[Any, CompiledSpec]] = []
-    for place, (prompt, compiled) in enumerate(pairs):
-        text = ask_black_box(options.black_box, prompt, options.timeout, f"prompt {place}")
+    with progress_bar("sketches", len(pairs), is_shown=request.progress) as advance:
+        texts = []
+        for place, (prompt, _) in enumerate(pairs):
+            texts.append(ask_black_box(options.black_box, prompt, options.timeout, f"prompt {place}"))
+            advance(place + 1)
+    for text, (prompt, compiled) in zip(texts, pairs, strict=True):
         kept = _member(compiled.spec, text, request.prefix) if options.keep_valid else None
         edits = None
         if kept is None and options.rewrite == "edits":

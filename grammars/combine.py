@@ -6,7 +6,8 @@ For that each rule gets two versions, one for when lexemes came before it (*inne
 brings the first lexeme (*first*); the empty text is dealt with apart.
 
 Priorities and greedy terminals work across parts that are alive at the same place. In `union` such parts are read
-apart (`ir.Grammar.is_apart`), in `concatenation` that is refused, in `embed` it is as in one grammar.
+apart (`ir.Grammar.is_apart`), in `concatenation` that is refused, in `embed` it is as in one grammar (the front end
+refuses to embed what is read apart).
 """
 
 from __future__ import annotations
@@ -296,6 +297,8 @@ class _Rewriting:
         self.empty_rules: set[str] = set()
         self.find_empty_rules()
         ignored = source.ignored
+        for index in ignored.terminals:
+            self.terminals[index] = replace(self.terminals[index], is_blank=True)
         blank = Choice(tuple(TerminalReference(t) for t in ignored.terminals))
         gap = _fresh("blanks", self.names)
         self.gap = RuleReference(gap)

@@ -166,6 +166,8 @@ class Terminal:
     not_before : Ranges
         Bytes of which none may follow the lexeme directly, as sorted, disjoint ranges: a keyword is none
         before a letter. Only for greedy terminals whose pattern is not an intersection.
+    is_blank : bool
+        It was ignored text before the rules said where it stands: explanations don't name it.
     """
 
     pattern: Pattern
@@ -174,6 +176,7 @@ class Terminal:
     greedy: bool = False
     pointer: str | None = None
     not_before: Ranges = ()
+    is_blank: bool = False
 
 
 # ------------------------------------------------------------------------------------ rules

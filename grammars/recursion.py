@@ -19,13 +19,20 @@ def run(task: Task[Result]) -> Result:
     """
     stack = [task]
     value: Any = None
+    error: Exception | None = None
     while True:
         try:
-            stack.append(stack[-1].send(value))
-            value = None
+            stack.append(stack[-1].send(value) if error is None else stack[-1].throw(error))
+            value = error = None
         except StopIteration as done:
             stack.pop()
-            value = done.value
+            value, error = done.value, None
             if not stack:
                 result: Result = value
                 return result
+        except Exception as failed:
+            # As with calls, whoever waits for the value may handle it.
+            stack.pop()
+            if not stack:
+                raise
+            value, error = None, failed

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<why>.+) -->\n+)?^(?P<indent> *)```python\n(?P<code>.*?)^ *```$",
     re.MULTILINE | re.DOTALL,
@@ -62,7 +62,7 @@ def run_block(block: Block, page: str, names: dict[str, Any]) -> int:
     return n_compared
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [block for block in blocks_of(page.read_text(encoding="utf-8")) if block.why_not is None]
     if not blocks:
@@ -74,6 +74,13 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         run_block(block, page.name, names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Links and pictures of files exist."""
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if ":" not in target and not (page.parent / target).exists()] == []
 
 
 def test_blocks_are_found_and_their_values_compared() -> None:

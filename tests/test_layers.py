@@ -30,7 +30,7 @@ MAY_IMPORT = {
         "constrain.tokenizer_index.vocabulary",
     ),
 }
-ON_DEMAND = ("torch", "transformers", "vllm", "llama_cpp", "openai", "gguf", "accelerate")
+ON_DEMAND = ("torch", "transformers", "vllm", "llama_cpp", "openai", "gguf", "accelerate", "matplotlib")
 
 needs_checkout = pytest.mark.skipif(not (ROOT / "grammars").is_dir(), reason="needs a source checkout")
 

@@ -234,7 +234,10 @@ class ArenaOptions:
         First size of every growing table, ``None`` for sensible ones.
     use_mask_memo, use_visit_memo, use_slices, split_entries, use_canon : bool
         Remember whole masks; remember closed visits; use the vocabulary's slice; build entries per
-        terminal; share entries between counts.
+        terminal and of like ones; share entries between counts.
+    split_size, sparse_size : int or None
+        Smallest walk, in trie nodes, that is replaced by entries of other states; most tokens that an entry lists.
+        ``None`` for sensible ones.
     """
 
     initial_capacity: int | None = None
@@ -243,6 +246,8 @@ class ArenaOptions:
     use_slices: bool = True
     split_entries: bool = True
     use_canon: bool = True
+    split_size: int | None = None
+    sparse_size: int | None = None
 
 
 class ArenaFull(LimitExceededError):
@@ -448,8 +453,9 @@ class Arena:
         header[k.S_USE_SPLIT] = self.options.split_entries
         header[k.S_USE_CANON] = self.options.use_canon
         # A list of tokens beats a dense row up to about a quarter of the row's size.
-        header[k.S_SPARSE] = min(1024, max(32, index.n_words))
-        header[k.S_SPLIT_SIZE] = 1500
+        sparse, split = self.options.sparse_size, self.options.split_size
+        header[k.S_SPARSE] = min(1024, max(32, index.n_words)) if sparse is None else sparse
+        header[k.S_SPLIT_SIZE] = 1500 if split is None else split
         header[k.S_LIVENESS] = self.limits.liveness
         header[k.S_LEXER_STATES] = self.limits.lexer_states
         header[k.S_MASK_SLOTS] = max(1, self.limits.mask_bytes // (4 * index.n_words))
@@ -635,31 +641,33 @@ class Arena:
     def _call(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
         """Run one operation, growing tables as it asks."""
         with self.lock:
-            r: int = self._run(op, self._h, a, b, c, d)
-            if r > k.GROW:
-                return r
-            return self._go_on(self._run, op, a, b, c, d, r)
+            return self._run_on(self._run, op, a, b, c, d)
 
-    def _go_on(
-        self, run: _Run, op: int, a: int, b: int, c: int, d: int, r: int, deadline: float = 0.0
-    ) -> int:
-        """Go on with an operation that returned ``r`` early, up to the deadline (0: a step from now)."""
+    def _run_on(self, run: _Run, op: int, a: int, b: int, c: int, d: int, until: float = 0.0) -> int:
+        """Run an operation to its end, up to the moment ``until`` (0: a step from now)."""
         header = self._header
-        allowance = _ALLOWANCE
+        header[k.S_WORK] = 0
+        begun = time.monotonic()
+        r = run(op, self._h, a, b, c, d)
+        if r > k.GROW or r == k.SEARCH:
+            return r
+        deadline = until or begun + self.limits.step_seconds
+        allowance = float(_ALLOWANCE)
         try:
             while r <= k.GROW and r != k.SEARCH:
                 if r == k.GROW:
                     self._grow()
                 elif r == k.TICK:
-                    # A search begins again from nothing, so it gets more time before the next look.
-                    allowance = min(2 * allowance, _MOST_ALLOWANCE)
-                    header[k.S_WORK] = 0
-                    header[k.S_WORK_LIMIT] = allowance
                     now = time.monotonic()
-                    if deadline == 0.0:
-                        deadline = now + self.limits.step_seconds
                     if now > deadline:
                         raise LimitExceededError("step_seconds", self.limits.step_seconds, "the mask engine")
+                    # A search begins again from nothing, so it gets more time before the next look, but hardly more
+                    # than there is left, as fast as it went so far.
+                    left = allowance * (deadline - now) / max(now - begun, 1e-6)
+                    allowance = min(2 * allowance, _MOST_ALLOWANCE, 1.1 * left + _ALLOWANCE / 50)
+                    begun = now
+                    header[k.S_WORK] = 0
+                    header[k.S_WORK_LIMIT] = int(allowance)
                 elif r == k.FAULT:
                     raise IndexError("a kernel read or wrote outside its tables")
                 elif header[k.S_LIMIT] == k.LIMIT_LEXER_STATES:
@@ -669,6 +677,7 @@ class Arena:
                 r = run(op, self._h, a, b, c, d)
         finally:
             header[k.S_WORK_LIMIT] = _ALLOWANCE
+            header[k.S_WALK_KEY] = 0
         return r
 
     def call_costs(
@@ -692,9 +701,7 @@ class Arena:
             scratch = self._scratch = shared.borrow()
             try:
                 self._header[k.S_SCRATCH] = scratch.address
-                r: int = self._run_costs(op, self._h, a, b, c, 0)
-                if r <= k.GROW:
-                    r = self._go_on(self._run_costs, op, a, b, c, 0, r, until)
+                r = self._run_on(self._run_costs, op, a, b, c, 0, until)
                 if r == k.SEARCH:
                     return r, self._header[k.S_STUCK : k.S_STUCK + 1].copy()
                 if table < 0 or r <= 0:
@@ -744,7 +751,8 @@ class Arena:
             return
         old = self._array(table)
         need = int(header[k.S_GROW_NEED])
-        size = max(need, 2 * old.size)
+        # Small tables are passed quickly where there is much to do.
+        size = max(need, (4 if old.nbytes <= 8192 else 2) * old.size)
         if table in (k.MASKS, k.E_MASK):
             size = max(need, old.size + max(old.size // 2, 8 * self.index.n_words))
         dtype = old.dtype
@@ -821,9 +829,7 @@ class Arena:
             scratch = self._scratch = shared.borrow()
             try:
                 self._header[k.S_SCRATCH] = scratch.address
-                r = self._run(k.OP_FILL_MASK, self._h, state, address, 0, 0)
-                if r <= k.GROW:
-                    self._go_on(self._run, k.OP_FILL_MASK, state, address, 0, 0, r)
+                self._run_on(self._run, k.OP_FILL_MASK, state, address, 0, 0)
             finally:
                 self._scratch = None
                 shared.give_back(scratch)
@@ -932,11 +938,18 @@ def _has_follow(network: Network) -> NDArray[np.int32]:
     rule_of, is_final = network.rule_of.tolist(), network.is_final.tolist()
     goes_on = [term_off[d] != term_off[d + 1] or rule_off[d] != rule_off[d + 1] for d in range(len(rule_of))]
     rule_goes_on = [False] * network.n_rules
-    edges = list(zip(network.rule_symbol.tolist(), network.rule_target.tolist(), strict=True))
-    for _ in range(network.n_rules + 1):
-        for rule, d in edges:
-            if goes_on[d] or (is_final[d] and rule_goes_on[rule_of[d]]):
-                rule_goes_on[rule] = True
+    # For each rule, those that a rule which calls it last ends with.
+    last: list[list[int]] = [[] for _ in rule_goes_on]
+    found = []
+    for rule, d in zip(network.rule_symbol.tolist(), network.rule_target.tolist(), strict=True):
+        if goes_on[d]:
+            found.append(rule)
+        if is_final[d]:
+            last[rule_of[d]].append(rule)
+    for rule in found:  # grows while it is read
+        if not rule_goes_on[rule]:
+            rule_goes_on[rule] = True
+            found += last[rule]
     answer[:] = 0
     for t, d in zip(network.terminal_symbol.tolist(), targets, strict=True):
         if goes_on[d] or (is_final[d] and rule_goes_on[rule_of[d]]):

@@ -31,6 +31,7 @@ from constrain.grammars.recursion import Task, run
 from constrain.tokenizer_index.transition_network import Rules
 
 _NOTHING = Choice(())
+_WIDEST_TAB = 1_000
 
 
 def check_terminals(grammar: Grammar, indentation: Indentation) -> None:
@@ -47,8 +48,10 @@ def check_terminals(grammar: Grammar, indentation: Indentation) -> None:
     for t in named:
         if t in grammar.ignored.terminals:
             raise SpecError(f"Terminal {grammar.terminals[t].name!r} counts, so it cannot be ignored.")
-    if indentation.tab < 1:
-        raise SpecError(f"Indentation(tab={indentation.tab}): must be at least 1.")
+    if not 1 <= indentation.tab <= _WIDEST_TAB:
+        raise SpecError(
+            f"Indentation(tab={indentation.tab!r:.40}): expected a number from 1 to {_WIDEST_TAB:,}."
+        )
     if grammar.ignored.terminals and not grammar.ignored.trailing:
         raise UnsupportedFeatureError(
             "indentation",

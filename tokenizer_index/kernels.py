@@ -155,6 +155,7 @@ from constrain.tokenizer_index.layout import (
     L_DIST,
     L_FLAGS,
     L_GREEDY,
+    L_MODEL,
     L_OFF,
     L_POOL,
     L_PURE,
@@ -297,6 +298,9 @@ from constrain.tokenizer_index.layout import (
     S_USE_SPLIT,
     S_USE_VISITS,
     S_VISITED,
+    S_WALK_EXITS,
+    S_WALK_KEY,
+    S_WALK_TOKENS,
     S_WAY,
     S_WORDS,
     S_WORK,
@@ -805,6 +809,7 @@ def _lexer_intern(h, table, n):
     _put32(attr, o + L_CHARS, 0)
     _put32(attr, o + L_CHARS_OFF, 0)
     _put32(attr, o + L_FLAGS, flags)
+    _put32(attr, o + L_MODEL, UNFILLED)
     return l
 
 
@@ -3021,10 +3026,16 @@ def _slice_check(h, l):
             last_q = q2
             last_s = s2
             a = _get32(attr, q2 * L_STRIDE + L_ACC)
-            if a >= 0 and _get32(follow, 2 * a) != 0:
+            is_whole = _get8(slice_accept, s2) != 0
+            # Where a greedy lexeme may end between characters, only one that it can't take begins another lexeme.
+            if (
+                a >= 0
+                and _get32(follow, 2 * a) != 0
+                and (not is_whole or _get32(attr, q2 * L_STRIDE + L_GREEDY) == 0)
+            ):
                 has_dead = True
                 continue
-            if _get8(slice_accept, s2) != 0:
+            if is_whole:
                 is_known = False
                 for j in range(n_after):
                     if _get32(pool, o + 1 + j) == q2:
@@ -3075,7 +3086,8 @@ def _slice_layer(h, l):
     a = _get32(attr, l * L_STRIDE + L_ACC)
     if _header(h, S_USE_SLICES) == 0 or top < 1:
         return 1
-    if a >= 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+    follow = _view(h, A_ATTR)
+    if a >= 0 and _get32(follow, 2 * a) != 0 and _get32(attr, l * L_STRIDE + L_GREEDY) == 0:
         return 1
     queue = _view(h, BUF_SPLIT)
     pool = _view(h, SLICE_POOL)
@@ -3096,8 +3108,11 @@ def _slice_layer(h, l):
         if r < 0:
             return r
         if r != 1:
-            # All tokens of at most `depth` characters live; in a chain that ends dead, no longer one does.
-            return 2 * depth + (0 if is_chain and r == 2 else 1)
+            # All tokens of at most `depth` characters live; in a chain that ends dead, no longer one does, nor
+            # begins another lexeme unless one may end there.
+            a = _get32(attr, q * L_STRIDE + L_ACC)
+            may_end = depth > 0 and a >= 0 and _get32(follow, 2 * a) != 0
+            return 2 * depth + (0 if is_chain and r == 2 and not may_end else 1)
         o = _get32(attr, q * L_STRIDE + L_CHARS_OFF)
         m = _get32(pool, o)
         if m > 1:
@@ -3243,12 +3258,16 @@ def _step_less(h, packed, c):
     return (max(whole, -1) & 0x1FFFFF) << 42 | (max(more, -1) & 0x1FFFFF) << 21 | part
 
 
+_MOST_REMOVED = 4096  # tokens that an entry may lack of the one that it is made of
+
+
 @_kernel
 def _walk_less(h, first, last, depth0, n_removed, stamp):
     """Walk trie nodes ``first..last`` where the excluded part of a lexer state is alive; as `_walk_range`.
 
     Tokens that end in what only the state without it can read go to BUF_CHARS, and nodes at which only that one
-    would begin another lexeme are marked. Returns their number; UNFILLED if a greedy lexeme ends there instead.
+    would begin another lexeme are marked. Returns their number; UNFILLED if a greedy lexeme ends there instead, or
+    if they are many: then an entry is made sooner without this.
     """
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
@@ -3287,6 +3306,8 @@ def _walk_less(h, first, last, depth0, n_removed, stamp):
                     return r
                 _put64(removed, n_removed, token)
                 n_removed += 1
+                if n_removed > _MOST_REMOVED:
+                    return UNFILLED
             i += 1
             if i < end:
                 _put64(mark, i, stamp)
@@ -3358,6 +3379,7 @@ def _entry_less(h, t, l):
     e0 = _entry_whole(h, t, shared)
     if e0 < 0:
         return e0
+    _set_header(h, S_WALK_KEY, 0)
     stack = _scratch(h, X_STACK)
     mark = _scratch(h, X_MARK)
     last_mark = mark[1] - 1
@@ -3393,7 +3415,8 @@ def _entry_less(h, t, l):
             n_removed = _walk_less(h, y + 1, y + (w >> 24), depth - 1, n_removed, stamp)
             if n_removed < 0:
                 return n_removed
-    # The tokens that are left.
+    # The tokens that are left. They take the place of a walk's that scratch may still hold.
+    _set_header(h, S_WALK_KEY, 0)
     if n_removed > 32:
         r = _room(h, BUF_CHARS, 2 * n_removed)
         if r < 0:
@@ -3474,8 +3497,395 @@ def _entry_less(h, t, l):
 
 
 @_far
+def _model(h, l):
+    """Return the state in which most of a lexeme that has reached ``l`` is read, or -1.
+
+    From state to state follow what more ASCII bytes lead to than to any other (if there is such a state: one vote
+    against another, Boyer and Moore); a state that leads to itself is a model. The choice changes no answer.
+    """
+    attr = _view(h, L_ATTR)
+    r = _get32(attr, l * L_STRIDE + L_MODEL)
+    if r != UNFILLED:
+        return r
+    class_of = _view(h, CLASS_OF)
+    q = l
+    r = -1
+    for _ in range(6):
+        chosen = -1
+        votes = 0
+        for byte in range(128):
+            s = _lexer_step(h, q, _get8(class_of, byte))
+            if s == LIMIT:
+                _put32(attr, l * L_STRIDE + L_MODEL, -1)
+                return -1
+            if s <= GROW:
+                return s
+            if s < 0:
+                continue
+            if s == chosen:
+                votes += 1
+            elif votes == 0:
+                chosen = s
+                votes = 1
+            else:
+                votes -= 1
+        if chosen < 0 or chosen == q:
+            r = chosen
+            break
+        q = chosen
+    if r >= 0:
+        s = _canonical(h, r)
+        if s < 0:
+            return s
+        if s != r:
+            r = -1
+    _put32(attr, l * L_STRIDE + L_MODEL, r)
+    return r
+
+
+@_kernel
+def _step_or_dead(h, l, c):
+    """`_lexer_step` of a state that may be dead."""
+    return l if l < 0 else _lexer_step(h, l, c)
+
+
+@_kernel
+def _two_states(l, g):
+    return ((l + 4) << 32) | (g + 4)
+
+
+@_kernel
+def _walk_apart(h, first, last, depth0, n_tokens, n_gone, n_exits, stamp, n_marked):
+    """Walk trie nodes ``first..last`` where two states differ; X_STACK[depth0] holds their parent's pair of states.
+
+    Tokens that only the first takes go to X_TOKENS, those that only the second takes to X_MERGE; the
+    exits of the first, below the first level, go to X_EXITS, and all nodes there are marked.
+    Returns (number of tokens or GROW, tokens gone, exits, marks).
+    """
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    attr = _view(h, L_ATTR)
+    follow = _view(h, A_ATTR)
+    stack = _scratch(h, X_STACK)
+    tokens = _scratch(h, X_TOKENS)
+    gone = _scratch(h, X_MERGE)
+    exits = _scratch(h, X_EXITS)
+    mark = _scratch(h, X_MARK)
+    i = first
+    while i < last:
+        w = _get64(nodes, i)
+        depth = (w >> 8) & 0xFFFF
+        above = _get64(stack, depth - 1)
+        above_l = (above >> 32) - 4
+        c = _get8(class_of, w & 255)
+        l = _step_or_dead(h, above_l, c)
+        if l <= GROW:
+            return l, n_gone, n_exits, n_marked
+        g = _step_or_dead(h, (above & LOW32) - 4, c)
+        if g <= GROW:
+            return g, n_gone, n_exits, n_marked
+        if depth > depth0 + 1:
+            _put64(mark, i, stamp)
+            n_marked += 1
+            if above_l >= 0:
+                a = _get32(attr, above_l * L_STRIDE + L_ACC)
+                if (
+                    a >= 0
+                    and (l == DEAD or _get32(attr, above_l * L_STRIDE + L_GREEDY) == 0)
+                    and _get32(follow, 2 * a) != 0
+                ):
+                    if n_exits >= exits[1]:
+                        return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_gone, n_exits, n_marked
+                    _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
+                    n_exits += 1
+        if l == g or (l < 0 and g < 0):
+            i += w >> 24
+            continue
+        t = _get32(node_token, i)
+        if t >= 0:
+            if g < 0:
+                if n_tokens >= tokens[1]:
+                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_gone, n_exits, n_marked
+                _put32(tokens, n_tokens, t)
+                n_tokens += 1
+            elif l < 0:
+                if n_gone >= gone[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16), n_gone, n_exits, n_marked
+                _put64(gone, n_gone, t)
+                n_gone += 1
+        _put64(stack, depth, _two_states(l, g))
+        i += 1
+    return n_tokens, n_gone, n_exits, n_marked
+
+
+@_kernel
+def _shared_part(h, t, l, g):
+    """Say whether a walk of ``(t, l)`` is mostly one of ``(t, g)``: 1, 0, or GROW.
+
+    That is, most nodes are below first bytes after which both are in the same state, and few below those which
+    only ``g`` takes.
+    """
+    nodes = _view(h, NODES)
+    class_of = _view(h, CLASS_OF)
+    shared = 0
+    lost = 0
+    if t > 0:
+        off = _view(h, T_OFF)
+        pool = _view(h, T_POOL)
+        for i in range(_get64(off, t), _get64(off, t + 1)):
+            v = _get64(pool, i)
+            c = _get8(class_of, v >> 32)
+            s = _lexer_step(h, l, c)
+            s2 = _lexer_step(h, g, c)
+            if s <= GROW or s2 <= GROW:
+                return min(s, s2)
+            if s2 >= 0:
+                size = _get64(nodes, v & LOW32) >> 24
+                if s == s2:
+                    shared += size
+                elif s < 0:
+                    lost += size
+    else:
+        base = _view(h, TRIE_BASE)
+        sizes = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            i = _get64(base, k)
+            end = i + _get64(sizes, k)
+            while i < end:
+                w = _get64(nodes, i)
+                c = _get8(class_of, w & 255)
+                s = _lexer_step(h, l, c)
+                s2 = _lexer_step(h, g, c)
+                if s <= GROW or s2 <= GROW:
+                    return min(s, s2)
+                if s2 >= 0:
+                    if s == s2:
+                        shared += w >> 24
+                    elif s < 0:
+                        lost += w >> 24
+                i += w >> 24
+    return 1 if shared >= _header(h, S_SPLIT_SIZE) and 2 * lost < shared else 0
+
+
+@_far
+def _entry_like(h, t, l, g):
+    """Return the entry of ``(t, l)`` made from that of ``(t, g)``, by walking only where they differ; DEAD if unfit."""
+    r = _shared_part(h, t, l, g)
+    if r <= GROW:
+        return r
+    if r == 0:
+        return DEAD
+    r = _is_nested(h, t) if t > 0 else _slice_layer(h, g)
+    if r <= GROW:
+        return r
+    if (t > 0 and r > 0) or r > 1:
+        return DEAD
+    model = _entry_whole(h, t, g)
+    if model < 0:
+        return model
+    entries = _view(h, E_ATTR)
+    if _get64(entries, model * E_STRIDE + E_KIND) != DENSE:
+        return DEAD
+    words = _header(h, S_WORDS)
+    dense = _header(h, USED + E_MASK)
+    r = _room(h, E_MASK, (dense + 1) * words)
+    if r < 0:
+        return r
+    _set_header(h, S_WALK_KEY, 0)
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    class_of = _view(h, CLASS_OF)
+    stack = _scratch(h, X_STACK)
+    tokens = _scratch(h, X_TOKENS)
+    gone = _scratch(h, X_MERGE)
+    exits = _scratch(h, X_EXITS)
+    mark = _scratch(h, X_MARK)
+    t_off = _view(h, T_OFF)
+    t_pool = _view(h, T_POOL)
+    last_mark = mark[1] - 1
+    stamp = _get64(mark, last_mark) + 1
+    _put64(mark, last_mark, stamp)
+    n_tokens = 0
+    n_gone = 0
+    n_exits = 0
+    n_marked = 0
+    if t > 0:
+        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+            v = _get64(t_pool, i)
+            c = _get8(class_of, v >> 32)
+            s = _lexer_step(h, l, c)
+            s2 = _lexer_step(h, g, c)
+            if s <= GROW or s2 <= GROW:
+                return min(s, s2)
+            if s == s2 or (s < 0 and s2 < 0):
+                continue
+            x = v & LOW32
+            w = _get64(nodes, x)
+            token = _get32(node_token, x)
+            if token >= 0:
+                if s2 < 0:
+                    if n_tokens >= tokens[1]:
+                        return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16)
+                    _put32(tokens, n_tokens, token)
+                    n_tokens += 1
+                elif s < 0:
+                    if n_gone >= gone[1]:
+                        return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16)
+                    _put64(gone, n_gone, token)
+                    n_gone += 1
+            if w >> 24 > 1:
+                depth = (w >> 8) & 0xFFFF
+                _put64(stack, depth, _two_states(s, s2))
+                n_tokens, n_gone, n_exits, n_marked = _walk_apart(
+                    h, x + 1, x + (w >> 24), depth - 1, n_tokens, n_gone, n_exits, stamp, n_marked
+                )
+                if n_tokens < 0:
+                    return n_tokens
+    else:
+        base = _view(h, TRIE_BASE)
+        sizes = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            _put64(stack, 0, _two_states(l, g))
+            b = _get64(base, k)
+            n_tokens, n_gone, n_exits, n_marked = _walk_apart(
+                h, b, b + _get64(sizes, k), 0, n_tokens, n_gone, n_exits, stamp, n_marked
+            )
+            if n_tokens < 0:
+                return n_tokens
+    r = _work(h, 10 + (n_marked + n_tokens + n_gone) // 16)
+    if r < 0:
+        return r
+    mask = _view(h, E_MASK)
+    m0 = dense * words
+    m1 = _get64(entries, model * E_STRIDE + E_DENSE) * words
+    for k in range(words):
+        _put32(mask, m0 + k, _get32(mask, m1 + k))
+    for i in range(n_gone):
+        token = _get64(gone, i)
+        k = m0 + (token >> 5)
+        _put32(mask, k, _get32(mask, k) & ~(1 << (token & 31)))
+    for i in range(n_tokens):
+        token = _get32(tokens, i)
+        k = m0 + (token >> 5)
+        _put32(mask, k, _get32(mask, k) | (1 << (token & 31)))
+    # Groups stay as they are where nothing is added or taken away.
+    g0 = _header(h, USED + GROUPS)
+    n_groups = 0
+    groups = _view(h, GROUPS)
+    n_added = n_exits
+    for j in range(_get64(entries, model * E_STRIDE + E_GROUP_N)):
+        source = _get64(entries, model * E_STRIDE + E_GROUP_OFF) + j
+        a = _get64(groups, 2 * source)
+        t1 = _get64(groups, 2 * source + 1)
+        is_same = True
+        for k in range(n_added):
+            if _get64(exits, k) >> 40 == a:
+                is_same = False
+                break
+        if is_same and n_marked > 0:
+            for k in range(_get64(t_off, t1), _get64(t_off, t1 + 1)):
+                if _get64(mark, _get64(t_pool, k) & LOW32) == stamp:
+                    is_same = False
+                    break
+        if is_same:
+            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            if r < 0:
+                return r
+            _put64(groups, 2 * (g0 + n_groups), a)
+            _put64(groups, 2 * (g0 + n_groups) + 1, t1)
+            n_groups += 1
+            continue
+        for k in range(_get64(t_off, t1), _get64(t_off, t1 + 1)):
+            v = _get64(t_pool, k)
+            if _get64(mark, v & LOW32) != stamp:
+                if n_exits >= exits[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16)
+                _put64(exits, n_exits, (a << 40) | v)
+                n_exits += 1
+    e = _store_entry(h, (t << 32) | l, 0, n_exits, 0, g0, n_groups)
+    if e < 0:
+        return e
+    _set_header(h, USED + E_MASK, dense + 1)
+    o = e * E_STRIDE
+    _put64(entries, o + E_KIND, DENSE)
+    _put64(entries, o + E_DENSE, dense)
+    _put64(entries, o + E_COST, 400)
+    return e
+
+
+@_far
+def _living_part(h, t, l):
+    """Return the set of the nodes of ``t`` whose byte ``l`` can read, or ``t`` if a walk of them is short anyway.
+
+    Sets that differ only in what ``l`` can't read then share an entry.
+    """
+    nodes = _view(h, NODES)
+    class_of = _view(h, CLASS_OF)
+    exits = _scratch(h, X_EXITS)
+    _set_header(h, S_WALK_KEY, 0)
+    size = 0
+    n = 0
+    if t > 0:
+        off = _view(h, T_OFF)
+        pool = _view(h, T_POOL)
+        for i in range(_get64(off, t), _get64(off, t + 1)):
+            v = _get64(pool, i)
+            s = _lexer_step(h, l, _get8(class_of, v >> 32))
+            if s <= GROW:
+                return s
+            if s >= 0:
+                if n >= exits[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
+                _put64(exits, n, v)
+                n += 1
+                size += _get64(nodes, v & LOW32) >> 24
+        if n == _get64(off, t + 1) - _get64(off, t):
+            return t
+    else:
+        base = _view(h, TRIE_BASE)
+        sizes = _view(h, TRIE_SIZE)
+        for k in range(_header(h, S_TRIES)):
+            i = _get64(base, k)
+            end = i + _get64(sizes, k)
+            while i < end:
+                w = _get64(nodes, i)
+                s = _lexer_step(h, l, _get8(class_of, w & 255))
+                if s <= GROW:
+                    return s
+                if s >= 0:
+                    if n >= exits[1]:
+                        return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
+                    _put64(exits, n, ((w & 255) << 32) | i)
+                    n += 1
+                    size += w >> 24
+                i += w >> 24
+    if size < _header(h, S_SPLIT_SIZE):
+        return t
+    if t == 0:
+        _sort_at(h, exits[0], n, _scratch(h, X_MERGE)[0])
+    return _intern_nodes(h, 0, n)
+
+
+@_kernel
+def _is_large(h, t):
+    """1 if a walk of node set ``t`` may be long."""
+    if t == 0:
+        return 1
+    nodes = _view(h, NODES)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    size = 0
+    for i in range(_get64(off, t), _get64(off, t + 1)):
+        size += _get64(nodes, _get64(pool, i) & LOW32) >> 24
+        if size >= _header(h, S_SPLIT_SIZE):
+            return 1
+    return 0
+
+
+@_far
 def _entry_whole(h, t, l):
-    """Return the entry of ``(t, l)`` by walking all of ``t`` with all of ``l``."""
+    """Return the entry of ``(t, l)`` by walking all of ``t`` with all of ``l``, or by what is known of like ones."""
     memo = _view(h, ENTRY)
     key = (t << 32) | l
     x = _slot(memo, 2, key)
@@ -3484,34 +3894,75 @@ def _entry_whole(h, t, l):
     r = _entry_less(h, t, l)
     if r != UNFILLED:
         return r
+    r = _entry_less(h, t, l)
+    if r != UNFILLED:
+        return r
     layer = 0
-    if t > 0:
-        n_tokens, n_exits = _walk_set(h, t, l)
-        if n_tokens < 0:
-            return n_tokens
-    else:
+    walk_buckets = 1
+    if t == 0:
         r = _slice_layer(h, l)
         if r < 0:
             return r
         layer = r >> 1
         walk_buckets = r & 1
-        base = _view(h, TRIE_BASE)
-        size = _view(h, TRIE_SIZE)
-        most = _view(h, BUCKET_MAX)
-        n_tokens = 0
-        n_exits = 0
-        for k in range(_header(h, S_TRIES)):
-            if k > 0 and (walk_buckets == 0 or _get64(most, k - 1) <= layer):
-                continue
-            _put64(_scratch(h, X_STACK), 0, l)
-            b = _get64(base, k)
-            n_tokens, n_exits = _walk_range(h, b, b + _get64(size, k), 0, n_tokens, n_exits)
+    if _header(h, S_USE_SPLIT) != 0 and layer == 0 and walk_buckets != 0 and _is_large(h, t) != 0:
+        model = _model(h, l)
+        if model <= GROW:
+            return model
+        if model >= 0 and model != l:
+            r = _entry_like(h, t, l, model)
+            # What the model alone can't do within the limits need not be done.
+            if r != DEAD and r != LIMIT:
+                return r
+        part = _living_part(h, t, l)
+        if part < 0:
+            return part
+        if part != t:
+            e = _entry_whole(h, part, l)
+            if e < 0:
+                return e
+            r = _slot_room(h, ENTRY, 2)
+            if r < 0:
+                return r
+            x = _slot(memo, 2, key)
+            _put64(memo, 2 * x, key)
+            _put64(memo, 2 * x + 1, e)
+            _set_header(h, USED + ENTRY, _header(h, USED + ENTRY) + 1)
+            return e
+    if _header(h, S_WALK_KEY) == key + 1:
+        # Tables were too small for what was found.
+        n_tokens = _header(h, S_WALK_TOKENS)
+        n_exits = _header(h, S_WALK_EXITS)
+    else:
+        _set_header(h, S_WALK_KEY, 0)
+        if t > 0:
+            n_tokens, n_exits = _walk_set(h, t, l)
             if n_tokens < 0:
                 return n_tokens
-    r = _work(h, 10 + (n_tokens + n_exits) // 16)
-    if r < 0:
-        return r
-    return _store_entry(h, key, n_tokens, n_exits, layer, _header(h, USED + GROUPS), 0)
+        else:
+            base = _view(h, TRIE_BASE)
+            size = _view(h, TRIE_SIZE)
+            most = _view(h, BUCKET_MAX)
+            n_tokens = 0
+            n_exits = 0
+            for k in range(_header(h, S_TRIES)):
+                if k > 0 and (walk_buckets == 0 or _get64(most, k - 1) <= layer):
+                    continue
+                _put64(_scratch(h, X_STACK), 0, l)
+                b = _get64(base, k)
+                n_tokens, n_exits = _walk_range(h, b, b + _get64(size, k), 0, n_tokens, n_exits)
+                if n_tokens < 0:
+                    return n_tokens
+        r = _work(h, 10 + (n_tokens + n_exits) // 16)
+        _set_header(h, S_WALK_TOKENS, n_tokens)
+        _set_header(h, S_WALK_EXITS, n_exits)
+        _set_header(h, S_WALK_KEY, key + 1)
+        if r < 0:
+            return r
+    e = _store_entry(h, key, n_tokens, n_exits, layer, _header(h, USED + GROUPS), 0)
+    if e >= 0:
+        _set_header(h, S_WALK_KEY, 0)
+    return e
 
 
 @_kernel
@@ -3601,10 +4052,7 @@ def _entry(h, t, l):
     t_off = _view(h, T_OFF)
     t_pool = _view(h, T_POOL)
     if t > 0:
-        size = 0
-        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-            size += _get64(nodes, _get64(t_pool, i) & LOW32) >> 24
-        if size < _header(h, S_SPLIT_SIZE):
+        if _is_large(h, t) == 0:
             return _entry_whole(h, t, l)
         r = _is_nested(h, t)
         if r < 0:
@@ -3654,6 +4102,7 @@ def _entry(h, t, l):
         if r < 0:
             return r
         _put64(parts, i, r)
+    _set_header(h, S_WALK_KEY, 0)
     stack = _scratch(h, X_STACK)
     class_of = _view(h, CLASS_OF)
     mark = _scratch(h, X_MARK)
@@ -3798,6 +4247,10 @@ def _or_entry(h, e, out):
 
 @_kernel
 def _push_result(h, e):
+    """Append entry ``e`` to RESULT if it has tokens."""
+    attr = _view(h, E_ATTR)
+    if _get64(attr, e * E_STRIDE + E_KIND) == SPARSE and _get64(attr, e * E_STRIDE + E_TOK_N) == 0:
+        return 0
     n = _header(h, USED + RESULT)
     r = _room(h, RESULT, n + 1)
     if r < 0:
@@ -3816,13 +4269,17 @@ def _list_intern(h, first):
     if r < 0:
         return r
     part = (result[0] + 8 * first, result[1] - first)
-    _sort_at(h, part[0], n, part[0] + 8 * n)
+    # Lists of visits have much in common: drop repeats before sorting.
+    entries = _view(h, E_ATTR)
+    stamp = _next_stamp(h)
     m = 0
     for i in range(n):
         v = _get64(part, i)
-        if m == 0 or v != _get64(part, m - 1):
+        if _get64(entries, v * E_STRIDE + E_STAMP) != stamp:
+            _put64(entries, v * E_STRIDE + E_STAMP, stamp)
             _put64(part, m, v)
             m += 1
+    _sort_at(h, part[0], m, part[0] + 8 * m)
     count = _header(h, USED + V_OFF)
     r = _room(h, V_ATTR, 2 * count + 2)
     if r < 0:
@@ -3832,7 +4289,6 @@ def _list_intern(h, first):
         return v
     _set_header(h, USED + RESULT, first + m)
     if v == count:
-        entries = _view(h, E_ATTR)
         cost = 0
         for i in range(m):
             cost += _get64(entries, _get64(part, i) * E_STRIDE + E_COST)
@@ -3870,6 +4326,7 @@ def _without_continuations(h, t, l):
     exits = _scratch(h, X_EXITS)
     class_of = _view(h, CLASS_OF)
     nodes = _view(h, NODES)
+    _set_header(h, S_WALK_KEY, 0)
     n = 0
     if t > 0:
         off = _view(h, T_OFF)
@@ -3921,6 +4378,7 @@ def _exact_entry(h, t):
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
     tokens = _scratch(h, X_TOKENS)
+    _set_header(h, S_WALK_KEY, 0)
     n = 0
     for k in range(_get64(off, t), _get64(off, t + 1)):
         i = _get64(pool, k) & LOW32

@@ -71,7 +71,7 @@ LOW40 = 0xFFFFFFFFFF
     L_POOL,
     L_HASH,
     L_ROW,  # i32 (n, n_classes)
-    L_ATTR,  # i32 (n, 8)
+    L_ATTR,  # i32 (n, L_STRIDE)
     EL_OFF,
     EL_POOL,
     EL_HASH,
@@ -257,13 +257,16 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_VISITED,  # the matcher state whose mask is put together
     S_NEXT,  # two bytes that may follow in an excluded text, or -1
     S_NEXT_OTHER,
+    S_WALK_KEY,  # of the walk whose tokens and exits are in scratch, or 0; a call that begins again finds them there
+    S_WALK_TOKENS,
+    S_WALK_EXITS,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 62)
+) = range(SCALARS, SCALARS + 65)
 MAX_FAR = 96
 HEADER_SIZE = S_FAR + MAX_FAR
 
-L_STRIDE = 8
-L_ACC, L_GREEDY, L_PURE, L_CANON, L_DIST, L_CHARS, L_CHARS_OFF, L_FLAGS = range(8)
+L_STRIDE = 9
+L_ACC, L_GREEDY, L_PURE, L_CANON, L_DIST, L_CHARS, L_CHARS_OFF, L_FLAGS, L_MODEL = range(9)
 FLAG_FRESH, FLAG_ELEMENTS, FLAG_RECORDS = 1, 2, 4
 E_STRIDE = 8
 E_KIND, E_TOK_OFF, E_TOK_N, E_DENSE, E_GROUP_OFF, E_GROUP_N, E_STAMP, E_COST = range(8)

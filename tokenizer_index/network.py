@@ -119,7 +119,7 @@ class Network:
         The empty text is in the language.
     n_starts : int
         So many dotted states, from 0, are first ones of the augmented start: alternatives that are read apart.
-    terminal_names, terminal_pointers : tuple of str
+    terminal_names, terminal_pointers, terminal_is_blank : tuple
     rule_names : tuple of str
     is_lexing_proven : bool
         No text is lost to a greedy terminal or to one of higher priority.
@@ -177,6 +177,7 @@ class Network:
     start_nullable: bool
     terminal_names: tuple[str, ...]
     terminal_pointers: tuple[str | None, ...]
+    terminal_is_blank: tuple[bool, ...]
     rule_names: tuple[str, ...]
     is_lexing_proven: bool
     unsound: tuple[int, int] | None
@@ -393,7 +394,9 @@ def _assemble(
     terminals = grammar.terminals
     greedy = [terminal.greedy or free for terminal, free in zip(terminals, proven, strict=True)]
     is_lexing_proven = _is_lexing_proven(terminals, lexemes, proven)
-    priority = [terminal.priority for terminal in terminals]
+    # Only their order counts, and tables hold small numbers.
+    ranks = {value: rank for rank, value in enumerate(sorted({t.priority for t in terminals}))}
+    priority = [ranks[terminal.priority] for terminal in terminals]
     marks = None
     if lines is not None:
         priority = lines.priorities(priority)
@@ -494,6 +497,7 @@ def _assemble(
         start_nullable=rules.start_nullable,
         terminal_names=tuple([terminal.name for terminal in terminals]),
         terminal_pointers=tuple([terminal.pointer for terminal in terminals]),
+        terminal_is_blank=tuple([terminal.is_blank for terminal in terminals]),
         rule_names=tuple(rules.rule_names),
         is_lexing_proven=is_lexing_proven,
         unsound=found.problem,

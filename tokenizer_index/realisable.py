@@ -132,6 +132,7 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
+        self._after_alike: dict[frozenset[int], int] = {}
         self._follow, firsts = following_terminals(rules, len(walk.first), lines.marks, watch)
         ignored_bits = self._ignored_bits()
         expected = {
@@ -160,12 +161,19 @@ class _Analysis:
         """Return the bits of all terminals that may be expected where ``t`` was read."""
         if t in self._ignored.terminals:
             return -1
-        found = 0
-        for x in self._walk.may_end_with(t):
-            if x in self._ignored.terminals:
-                return -1
-            found |= self._follow.get(x, 0)
-        return found | self._ignored_bits()
+        alike = self._walk.may_end_with(t)
+        self._watch.step(_PLACE, 1 + len(alike) // 8)
+        key = frozenset(alike)
+        found = self._after_alike.get(key)
+        if found is None:
+            found = -1
+            if key.isdisjoint(self._ignored.terminals):
+                self._watch.step(_PLACE, 1 + len(alike) * len(self._walk.first) // 256)
+                found = self._ignored_bits()
+                for x in alike:
+                    found |= self._follow.get(x, 0)
+            self._after_alike[key] = found
+        return found
 
     def _ignored_bits(self) -> int:
         return sum(1 << b for b in self._ignored.terminals)
@@ -361,19 +369,33 @@ class _Places:
 
     def _fill(self) -> None:
         """Find for each kind and dotted state the kinds with which its rule may end: the least fixpoint."""
-        n, ends = self._n, self._ends
-        is_changed = True
-        while is_changed:
-            is_changed = False
-            for d in reversed(range(n)):
+        n, ends, rules = self._n, self._ends, self._rules
+        # For each dotted state those whose ends are made from its own.
+        users: list[set[int]] = [set() for _ in range(n)]
+        for d in range(n):
+            for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
+                users[rules.terminal_target[e]].add(d)
+            for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
+                users[rules.rule_target[e]].add(d)
+                users[rules.rule_start[rules.rule_symbol[e]]].add(d)
+        todo = set(range(n))
+        while todo:
+            # Later states first: most ends come from behind.
+            for d in sorted(todo, reverse=True):
+                todo.discard(d)
                 self._watch.step(_PLACE, len(self._refused))
+                is_changed = False
+                together: dict[tuple[int, int], int] = {}
                 for k in range(len(self._refused)):
-                    found = self._ends_of(k, d)
+                    found = self._ends_of(k, d, together)
                     if found != ends[k * n + d]:
                         ends[k * n + d] = found
                         is_changed = True
+                if is_changed:
+                    todo |= users[d]
 
-    def _ends_of(self, k: int, d: int) -> int:
+    def _ends_of(self, k: int, d: int, together: dict[tuple[int, int], int]) -> int:
+        """Return the kinds for ``k`` and ``d``; ``together`` keeps, for kinds and a state behind a rule, all theirs."""
         rules, n, ends = self._rules, self._n, self._ends
         refused = self._refused[k][self._inside[d]]
         found = 1 << k if rules.is_final[d] else 0
@@ -385,8 +407,15 @@ class _Places:
             elif not refused >> u & 1:
                 found |= ends[self._kind[u] * n + target]
         for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
-            for last in _members(ends[k * n + rules.rule_start[rules.rule_symbol[e]]]):
-                found |= ends[last * n + rules.rule_target[e]]
+            target = rules.rule_target[e]
+            key = ends[k * n + rules.rule_start[rules.rule_symbol[e]]], target
+            behind = together.get(key)
+            if behind is None:
+                behind = 0
+                for last in _members(key[0]):
+                    behind |= ends[last * n + target]
+                together[key] = behind
+            found |= behind
         return found
 
     def _last_kinds(self) -> int:

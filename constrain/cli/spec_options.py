@@ -212,7 +212,7 @@ class SpecOptions:
             texts = [part for one in value for part in _split_at_commas(one)]
             return self._make("choice", texts)
         if name == "type_name":
-            return self._make("python_type", _load_type(value))
+            return self._make("python_type", load_name(value))
         return self._make("grammar_library" if name == "library" else name, value)
 
     def _from_argument(self, text: str) -> Spec:
@@ -224,7 +224,7 @@ class SpecOptions:
         if path.suffix in _GRAMMAR_FILES:
             return self._make("grammar", read_text(path))
         if ":" in text and not path.exists():
-            return self._make("python_type", _load_type(text))
+            return self._make("python_type", load_name(text))
         raise typer.BadParameter(
             f"{text!r} is no spec file: expected a name ending in .json, .regex, .lark or .gbnf, or MODULE:NAME; "
             f"or use one of {', '.join(_GIVEN.values())}"
@@ -328,7 +328,7 @@ def _split_at_commas(text: str) -> list[str]:
     return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
 
 
-def _load_type(name: str) -> object:
+def load_name(name: str) -> object:
     """Return the object ``MODULE:NAME``; modules of the current folder can be named, as with ``python -m``."""
     module_name, _, attribute = name.partition(":")
     if not (module_name and attribute):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -286,8 +286,16 @@ class DraftDecoder:
         self.options = options or DraftOptions()
         self._eos = frozenset(model.vocabulary.eos_token_ids)
 
-    def run(self, prompts: Sequence[Sequence[int]], first: int = 0) -> list[Draft]:
+    def run(
+        self,
+        prompts: Sequence[Sequence[int]],
+        first: int = 0,
+        *,
+        watch: Callable[[int], object] = lambda n_finished: None,
+    ) -> list[Draft]:
         """Write one draft for each prompt; the first one has the random numbers of ``first``.
+
+        ``watch`` is called after every step, with the number of finished drafts.
 
         Raises
         ------
@@ -300,6 +308,7 @@ class DraftDecoder:
             state = self.start(drafts[begin : begin + size])
             while state.active:
                 state, _ = self.step(self.streams, state)
+                watch(sum(draft.is_finished for draft in drafts))
         return drafts
 
     def text(self, draft: Draft) -> str:

@@ -76,6 +76,12 @@ def _at(weights: Weights, points: NDArray[np.float64]) -> IdArray:
     return np.searchsorted(running, np.minimum(points, math.nextafter(1.0, 0.0)), side="right")
 
 
+def normalized_weights(log_weights: NDArray[np.float64]) -> Weights:
+    """Weights of sum 1, (n_particles,) float64; all 0 where every particle is dead."""
+    total = logsumexp(log_weights)
+    return np.zeros(len(log_weights)) if total == -math.inf else np.exp(log_weights - total)
+
+
 def effective_sample_size(log_weights: Weights) -> float:
     """``(sum of w)^2 / sum of w^2``: from 1 (one particle has all the weight) to their number; 0 if all are 0."""
     total = logsumexp(log_weights)

@@ -206,6 +206,8 @@ class Population:
         Steps done.
     effective_sizes : list of float
         Effective sample size after each step, before any resampling.
+    log_weight_history : list of (n_particles,) float64
+        Weights after each step, before any resampling.
     resampled_at : list of int
         Steps, counted from 0, after which the population was resampled.
     moves, accepted_moves : int
@@ -218,6 +220,7 @@ class Population:
     lines: list[NDArray[np.float32]]
     n_steps: int = 0
     effective_sizes: list[float] = field(default_factory=list)
+    log_weight_history: list[NDArray[np.float64]] = field(default_factory=list)
     resampled_at: list[int] = field(default_factory=list)
     moves: int = 0
     accepted_moves: int = 0
@@ -322,6 +325,7 @@ class SmcDecoder:
         log_weights = state.log_weights
         size = effective_sample_size(log_weights)
         state.effective_sizes.append(size)
+        state.log_weight_history.append(log_weights)
         threshold = options.ess_threshold * len(state.particles)
         # Once all are finished, resampling would only add noise.
         is_resampled = is_end and 0.0 < size < threshold and bool(state.active)

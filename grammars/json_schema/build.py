@@ -23,7 +23,7 @@ from constrain.grammars.json_schema.evaluate import refuse_undecided
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.productive import unproductive_rules
-from constrain.grammars.json_schema.resolve import draft_of
+from constrain.grammars.json_schema.resolve import IsDynamic, draft_of
 from constrain.grammars.json_schema.unordered import Element, unordered_machine
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.parse import parse_regex
@@ -102,8 +102,9 @@ def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> S
     """
     refuse_undecided(root, options, watch)
     common, ignored = terminals.common_terminals(_blanks(options, watch))
-    rules = {_START: _of_type(root), **terminals.ANY_RULES}
-    grammar = ir.Grammar(tuple(common), rules, _START, ignored, {})
+    builder = Builder(True, DRAFTS[draft], options, watch, common)
+    rules = {_START: _of_type(root), **_any_rules(builder)}
+    grammar = ir.Grammar(tuple(builder.terminals), rules, _START, ignored, {})
     return SchemaGrammar(grammar, (), draft, ("#",), root)
 
 
@@ -129,29 +130,27 @@ def _of_type(root: Json) -> ir.Expression:
 
 def _built(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
     common, ignored = terminals.common_terminals(_blanks(options, watch))
-    builder = Builder(root, DRAFTS[draft], options, watch, common)
-    try:
-        found = _read(builder, root)
-    except TracksEvaluation:
-        builder = Builder(root, DRAFTS[draft], options, watch, common, tracks=True)
+    ways: dict[str, bool] = {}
+    while True:
+        builder = Builder(root, DRAFTS[draft], options, watch, common, **ways)
+        if "skips_unevaluated" in ways:
+            builder.left_open["#"] = None
         try:
             found = _read(builder, root)
+            break
+        except TracksEvaluation:
+            ways["tracks"] = True
         except LeavesOpen:
-            builder = Builder(root, DRAFTS[draft], options, watch, common, skips_unevaluated=True)
-            builder.left_open["#"] = None
-            found = _read(builder, root)
+            del ways["tracks"]
+            ways["skips_unevaluated"] = True
+        except IsDynamic:
+            ways["is_dynamic"] = True
     if not found:
         raise _empty_language(*builder.why_empty("#"))
     rules: dict[str, ir.Expression] = {_START: found[0] if len(found) == 1 else ir.Choice(found)}
     rules.update(builder.rules)
     if builder.uses_any:
-        rules.update(terminals.ANY_RULES)
-        if options.property_order == "any":
-            key = builder.additional_key({}, is_distinct=True)
-            member = Element(
-                key, (terminals.ANY_VALUE,), is_required=False, is_single=False, is_distinct=True
-            )
-            rules[terminals.ANY_OBJECT.name] = unordered_machine([member], 0, None)
+        rules.update(_any_rules(builder))
     if builder.needs:
         builder.need(_START, found)
         unproductive = unproductive_rules(builder.needs, watch)
@@ -161,6 +160,16 @@ def _built(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> Sche
     if builder.inner:
         grammar = embed(grammar, builder.inner)
     return SchemaGrammar(grammar, tuple(builder.dropped), draft, tuple(builder.left_open), root)
+
+
+def _any_rules(builder: Builder) -> dict[str, ir.Expression]:
+    """Return the rules of any value."""
+    rules: dict[str, ir.Expression] = dict(terminals.ANY_RULES)
+    if builder.options.property_order == "any":
+        key = builder.additional_key({}, is_distinct=True)
+        member = Element(key, (terminals.ANY_VALUE,), is_required=False, is_single=False, is_distinct=True)
+        rules[terminals.ANY_OBJECT.name] = unordered_machine([member], 0, None)
+    return rules
 
 
 def _read(builder: Builder, root: Json) -> tuple[ir.TerminalReference | ir.RuleReference, ...]:

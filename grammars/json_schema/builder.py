@@ -9,7 +9,7 @@ are described by the same schemas.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ from constrain.grammars.json_schema.branches import Brancher
 from constrain.grammars.json_schema.cursor import Cursor, LeavesOpen
 from constrain.grammars.json_schema.derived import DerivedSchemas
 from constrain.grammars.json_schema.drafts import HANDLERS
+from constrain.grammars.json_schema.dynamic import DynamicReferences
 from constrain.grammars.json_schema.facts import (
     ARRAY,
     BOOLEAN,
@@ -46,6 +47,7 @@ from constrain.grammars.json_schema.facts import (
     Scope,
 )
 from constrain.grammars.json_schema.instances import may_be
+from constrain.grammars.json_schema.keywords import Handler
 from constrain.grammars.json_schema.objects import object_body
 from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.json_schema.resolve import MissingDocument, References
@@ -63,12 +65,35 @@ _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
 # Features that no check decides.
 _UNDECIDED = frozenset(("x-grammar", "format idn-hostname", "lone surrogate"))
 _MOST_EMPTINESS = 1_000  # questions whether patterns exclude each other
+_OF_TYPE: dict[str | None, Alternatives] = {
+    "string": (terminals.STRING,),
+    "number": (terminals.NUMBER,),
+    "boolean": (terminals.BOOLEAN,),
+    "null": (terminals.NULL,),
+}
 _OBSERVING = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _PLACE = ("schema", "pointer", "scope", "chain", "is_silent", "stack")
 
 
 def _no_schema(schema: Json, pointer: str) -> SpecError:
     return SpecError(f"expected a schema (an object, true or false), found {schema!r:.60}.", pointer=pointer)
+
+
+def _type_alone(schema: Json, handlers: Mapping[Json, Handler]) -> str | None:
+    """Return the type that a schema names if no other keyword of it counts.
+
+    What such a value may be doesn't depend on the place, and half of all parts of schemas are like that.
+    """
+    if type(schema) is not dict:
+        return None
+    name = schema.get("type")
+    if type(name) is not str:
+        return None
+    if len(schema) > 1:
+        for keyword in schema:
+            if keyword in handlers and keyword != "type":
+                return None
+    return name
 
 
 @lru_cache(maxsize=8192)
@@ -101,6 +126,8 @@ class Builder:
         See `Cursor`.
     skips_unevaluated : bool
         See `Cursor`.
+    is_dynamic : bool
+        Follow references that name something else by how their place was come to.
     """
 
     def __init__(
@@ -113,6 +140,7 @@ class Builder:
         *,
         tracks: bool = False,
         skips_unevaluated: bool = False,
+        is_dynamic: bool = False,
     ) -> None:
         self.options = options
         self.watch = watch
@@ -128,7 +156,11 @@ class Builder:
         # Grammars in the place of terminals.
         self.inner: dict[int, Grammar] = {}
         self._draft = draft
-        self._references = References(root, draft, options.registry)
+        self._references = (
+            DynamicReferences(root, draft, options.registry, watch)
+            if is_dynamic
+            else References(root, draft, options.registry)
+        )
         self.derived = DerivedSchemas(self._read_alone)
         self._brancher = Brancher(self)
         self._cursor = Cursor(
@@ -139,7 +171,9 @@ class Builder:
         self._handlers = HANDLERS[draft]
         self._id = "id" if draft == 4 else "$id"
         self._terminal_of: dict[Hashable, TerminalReference] = {}
+        self._key_of: dict[str, TerminalReference] = {}
         self._values: dict[int, Alternatives] = {}
+        self._of_type: dict[str | None, Alternatives] = dict(_OF_TYPE)
         self._conjunctions: dict[tuple[int, ...], Alternatives] = {}
         self._rule_of: dict[tuple[str, tuple[Hashable, ...]], RuleReference] = {}
         self._matches: dict[tuple[str, str], bool] = {}
@@ -156,9 +190,14 @@ class Builder:
             return _ANYTHING
         known = self._values.get(id(schema))
         if known is None:
-            facts = Facts()
-            self.read(facts, Location(schema, pointer, scope, ()))
-            known = self.alternatives(facts)
+            name = _type_alone(schema, self._handlers)
+            known = self._of_type.get(name)
+            if known is None:
+                facts = Facts()
+                self.read(facts, Location(schema, pointer, scope, ()))
+                known = self.alternatives(facts)
+                if name is not None:
+                    self._of_type[name] = known
             self._values[id(schema)] = known
         return known
 
@@ -217,9 +256,8 @@ class Builder:
                 at.observers.add(id(schema))
             is_assertion = False
             for keyword, value in schema.items():
-                handler = handlers.get(keyword)
-                if handler is not None:
-                    handler(facts, value, at)
+                if keyword in handlers:
+                    handlers[keyword](facts, value, at)
                     is_assertion = is_assertion or keyword != "$ref"
             if is_assertion:
                 if not facts.key:
@@ -399,20 +437,20 @@ class Builder:
         """Return the terminal for ``key``, made of ``pattern`` if there is none yet."""
         reference = self._terminal_of.get(key)
         if reference is None:
-            reference = self._add_terminal(key, Terminal(pattern, name, pointer=pointer))
+            reference = self._terminal_of[key] = self._add_terminal(Terminal(pattern, name, pointer=pointer))
         return reference
 
     def key(self, name: str) -> TerminalReference:
         """Return the terminal of a declared property's name."""
-        key = ("key", name)
-        return self._terminal_of.get(key) or self._add_terminal(key, _key_terminal(name))
-
-    def _add_terminal(self, key: Hashable, terminal: Terminal) -> TerminalReference:
-        n = len(self.terminals)
-        reference = _REFERENCES[n] if n < len(_REFERENCES) else TerminalReference(n)
-        self._terminal_of[key] = reference
-        self.terminals.append(terminal)
+        reference = self._key_of.get(name)
+        if reference is None:
+            reference = self._key_of[name] = self._add_terminal(_key_terminal(name))
         return reference
+
+    def _add_terminal(self, terminal: Terminal) -> TerminalReference:
+        n = len(self.terminals)
+        self.terminals.append(terminal)
+        return _REFERENCES[n] if n < len(_REFERENCES) else TerminalReference(n)
 
     def additional_key(self, known: dict[str, None], *, is_distinct: bool = False) -> TerminalReference:
         """Return the terminal of the names of properties other than ``known``, each in one spelling if asked."""
@@ -455,6 +493,8 @@ class Builder:
             position += 1
             self.watch.step(facts.pointer, 8)
             self.set_rule(name, self._body(name, kind, facts), facts.pointer)
+        # No schema is read any more. These refer back to the builder, so only the garbage collector would find it.
+        del self.derived, self._brancher, self._cursor
 
     def _body(self, name: str, kind: str, facts: Facts) -> Expression:
         """Return the body of an object or array; where that is too hard, of more than what ``facts`` describe."""

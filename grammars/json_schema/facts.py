@@ -307,7 +307,8 @@ class Facts:
     def meet_names(self, required: tuple[str, ...], forbidden: tuple[str, ...], pointer: str) -> None:
         """Keep only objects that have each name of ``required`` and none of ``forbidden``."""
         self.required = tuple(dict.fromkeys((*self.required, *required)))
-        self.forbidden = tuple(dict.fromkeys((*self.forbidden, *forbidden)))
+        if forbidden:
+            self.forbidden = tuple(dict.fromkeys((*self.forbidden, *forbidden)))
         if self.forbidden:
             for name in self.required:
                 if name in self.forbidden:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from constrain.grammars.json_schema.builder import Alternatives, Builder
 
 _END = 2
+_ACCEPTING = frozenset((_END,))
 
 
 class Slot(NamedTuple):
@@ -63,14 +64,18 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
     extras: list[Extra] = []
     if names is None:
         extras = _extras(builder, facts, known, pointers, is_distinct=is_any)
-    undeclared = [slot for slot in slots if slot.after_extra and not slot.value] if facts.required else []
-    if undeclared:
-        return builder.nothing(
-            name,
-            f"the required property {undeclared[0].name!r} is not declared, and no additional ones are allowed",
-            facts.pointer,
-        )
-    n_required = sum(slot.is_required for slot in slots)
+    n_required = 0
+    for slot in slots:
+        if not slot.is_required:
+            continue
+        if slot.after_extra and not slot.value:
+            return builder.nothing(
+                name,
+                f"the required property {slot.name!r} is not declared, and no additional ones are allowed",
+                facts.pointer,
+            )
+        n_required += 1
+        builder.need(name, slot.value)
     least, most = facts.min_properties, facts.max_properties
     if most is not None:
         if most < n_required:
@@ -88,9 +93,6 @@ def object_body(builder: Builder, name: str, facts: Facts) -> Expression:
         reason = f"minProperties is {least}, and no more than {len(slots)} are allowed"
         return builder.nothing(name, reason, facts.pointer)
     builder.watch.step(facts.pointer, 4 * len(slots))
-    for slot in slots:
-        if slot.is_required:
-            builder.need(name, slot.value)
     if least and not n_required:
         values = [*(slot.value for slot in slots), *(extra.value for extra in extras)]
         builder.need(name, tuple(reference for value in values for reference in value))
@@ -135,7 +137,11 @@ def _counted_names(facts: Facts) -> dict[str, None]:
 
 def _slots(builder: Builder, rule: str, facts: Facts) -> list[Slot] | Expression:
     """Return the properties that have their place, or the body of a rule without texts."""
-    required = frozenset(facts.required)
+    required = dict.fromkeys(facts.required)
+    undeclared = required.copy()
+    for part in facts.objects:
+        for name in part.properties:
+            undeclared.pop(name, None)
     slots: list[Slot] = []
     for name, value in _declared(builder, facts, required):
         is_required = name in required
@@ -144,16 +150,13 @@ def _slots(builder: Builder, rule: str, facts: Facts) -> list[Slot] | Expression
         elif is_required:
             reason, where = builder.why_empty(f"{facts.pointer}/properties/{token(name)}")
             return builder.nothing(rule, f"the required property {name!r} can have no value: {reason}", where)
-    undeclared = [
-        name for name in facts.required if not any(name in part.properties for part in facts.objects)
-    ]
     for name in undeclared:
         value = () if has_surrogate(name) else _value(builder, facts, name)
         slots.append(Slot(name, value, True, True))
     return slots
 
 
-def _declared(builder: Builder, facts: Facts, required: frozenset[str]) -> list[tuple[str, Alternatives]]:
+def _declared(builder: Builder, facts: Facts, required: dict[str, None]) -> list[tuple[str, Alternatives]]:
     """Return the properties that have their place before the additional ones, with their values."""
     is_special = facts.names or facts.forbidden or facts.members
     if len(facts.objects) == 1 and not is_special and not facts.objects[0].patterns:
@@ -200,21 +203,23 @@ def _extras(
 def _machine(builder: Builder, slots: list[Slot], extras: list[Extra], may_be_empty: bool) -> StateMachine:
     """Return the automaton of an object."""
     edges: list[tuple[int, TerminalReference | RuleReference | None, int]] = [(0, LEFT_BRACE, 1)]
-    n_required = sum(slot.is_required for slot in slots)
+    n_required = [slot.is_required for slot in slots].count(True)
     if n_required == 0 and may_be_empty:
         edges.append((1, RIGHT_BRACE, _END))
     before = 1
     n_states = 3
     last = len(slots) - 1
+    key_of = builder.key
     for i, (name, value, is_required, after_extra) in enumerate(slots):
         if after_extra and extras:
             n_states = _add_extras(edges, before, extras, n_states, False)
         key, colon, after, following = n_states, n_states + 1, n_states + 2, n_states + 3
         n_states += 4
-        edges.append((before, builder.key(name), key))
-        edges.append((key, COLON, colon))
-        for reference in value:
-            edges.append((colon, reference, after))
+        edges += ((before, key_of(name), key), (key, COLON, colon))
+        if len(value) == 1:
+            edges.append((colon, value[0], after))
+        else:
+            edges += [(colon, reference, after) for reference in value]
         if is_required:
             n_required -= 1
         else:
@@ -231,7 +236,7 @@ def _machine(builder: Builder, slots: list[Slot], extras: list[Extra], may_be_em
             n_states += 1
             edges.append((1, None, before))
         n_states = _add_extras(edges, before, extras, n_states, True)
-    return StateMachine(n_states, 0, frozenset({_END}), tuple(edges))
+    return StateMachine(n_states, 0, _ACCEPTING, tuple(edges))
 
 
 def _add_extras(

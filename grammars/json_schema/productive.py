@@ -20,22 +20,33 @@ def unproductive_rules(
     watch : Watch
     """
     unproductive = set(needs)
+
+    def is_met(references: Sequence[TerminalReference | RuleReference]) -> bool:
+        for reference in references:
+            if isinstance(reference, TerminalReference) or reference.name not in unproductive:
+                return True
+        return False
+
+    # Rules come before those that they need, as a rule; so most are settled in one pass from the last to the first.
+    for name in reversed(tuple(needs)):
+        watch.step(name)
+        if all(map(is_met, needs[name])):
+            unproductive.discard(name)
+    if not unproductive:
+        return unproductive
     # A rule is looked at again only when one that it needs turns out to be productive.
     users: dict[str, list[str]] = {}
-    for name, sequences in needs.items():
+    for name in unproductive:
         watch.step(name)
-        for references in sequences:
+        for references in needs[name]:
             for reference in references:
-                if isinstance(reference, RuleReference) and reference.name in needs:
+                if isinstance(reference, RuleReference) and reference.name in unproductive:
                     users.setdefault(reference.name, []).append(name)
-    todo = list(needs)
+    todo = list(unproductive)
     while todo:
         name = todo.pop()
         watch.step(name)
-        if name in unproductive and all(
-            any(isinstance(r, TerminalReference) or r.name not in unproductive for r in references)
-            for references in needs[name]
-        ):
+        if name in unproductive and all(map(is_met, needs[name])):
             unproductive.discard(name)
             todo += users.get(name, ())
     return unproductive

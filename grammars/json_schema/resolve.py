@@ -5,7 +5,8 @@ with an ``$id``, documents of a given registry, the metaschemas) goes through th
 whose registry is made when first needed. Nothing is ever fetched: a reference to a document that is neither
 part of the schema nor in the registry is refused.
 
-Dynamic references are followed where only one place can be meant: where a single resource has the anchor.
+Dynamic references are followed here where only one place can be meant: where a single resource has the anchor. If
+several have it, `dynamic` takes over.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class Embedded(NamedTuple):
 
 class MissingDocument(UnsupportedFeatureError):
     """A reference names a document that nobody has."""
+
+
+class IsDynamic(Exception):
+    """What a reference names depends on how its place was come to."""
 
 
 class References:
@@ -76,7 +81,7 @@ class References:
         """
         fragment = reference.rpartition("#")[2] if "#" in reference else ""
         # The library takes any reference to a dynamic anchor for a dynamic one.
-        if keyword != "$ref" or (fragment and not fragment.startswith("/")):
+        if keyword != "$ref" or (self._draft == 2020 and fragment and not fragment.startswith("/")):
             self._check_static(fragment, pointer, keyword)
         if scope is None:
             if reference == "#":
@@ -89,7 +94,13 @@ class References:
         return self._look_up(reference, pointer, scope)
 
     def _check_static(self, fragment: str, pointer: str, keyword: str) -> None:
-        """Refuse a reference that may lead to several places, by how it is come to."""
+        """Refuse a reference that may lead to several places, by how it is come to.
+
+        Raises
+        ------
+        IsDynamic
+            `dynamic` can follow it.
+        """
         is_recursive = keyword == "$recursiveRef"
         anchor = "$recursiveAnchor" if is_recursive else "$dynamicAnchor"
         value = True if is_recursive else fragment
@@ -110,11 +121,13 @@ class References:
                 todo += node.values()
             elif isinstance(node, list):
                 todo += node
+        if n_found > 1 and not is_recursive:
+            raise IsDynamic
         if n_found > 1:
             raise UnsupportedFeatureError(
                 keyword,
                 pointer=pointer,
-                reason=f"is not supported where several resources have {anchor} {value!r}",
+                reason=f"is not supported where several resources have {anchor}",
                 hint="Use $ref with a pointer.",
             )
 
@@ -157,14 +170,9 @@ class References:
         try:
             resolved = self._resolver(scope).lookup(reference)
         except (exceptions.PointerToNowhere, exceptions.NoSuchAnchor, exceptions.InvalidAnchor) as error:
-            raise SpecError(f"$ref {reference!r} names no place in the schema.", pointer=pointer) from error
+            raise no_place(reference, pointer) from error
         except exceptions.Unresolvable as error:
-            raise MissingDocument(
-                "$ref",
-                pointer=pointer,
-                reason=f"to {reference!r} is not supported: that document isn't part of the schema",
-                hint="Copy what it names into $defs; nothing is ever fetched.",
-            ) from error
+            raise no_document(reference, pointer) from error
         except (AttributeError, TypeError, ValueError) as error:
             # The library looks through all subschemas for identifiers, and takes them to be well formed.
             raise SpecError(
@@ -172,13 +180,12 @@ class References:
                 "schema stands in the place of one.",
                 pointer=pointer,
             ) from error
-        self._check_draft(resolved, reference, pointer)
+        self._check_draft(resolved.resolver.lookup("#").contents, reference, pointer)
         self._entered[id(resolved.contents)] = resolved.resolver
         return Target(resolved.contents, reference, resolved.resolver)
 
-    def _check_draft(self, resolved: Any, reference: str, pointer: str) -> None:
-        """Refuse schemas of another draft."""
-        document = resolved.resolver.lookup("#").contents
+    def _check_draft(self, document: Json, reference: str, pointer: str) -> None:
+        """Refuse a document in another draft."""
         uri = document.get("$schema") if isinstance(document, dict) else None
         if isinstance(uri, str) and document is not self._root and draft_of(uri) not in (None, self._draft):
             raise UnsupportedFeatureError(
@@ -203,18 +210,25 @@ class References:
     def root_resolver(self) -> Any:
         """The library's resolver of references in the root."""
         if self._known_root_resolver is None:
-            from jsonschema_specifications import REGISTRY
-            from referencing import Registry
-
-            specification = specification_of(self._draft)
-            resource = specification.create_resource(self._root)
-            base = resource.id() or ""
-            registry = Registry() if self._registry is None else self._registry
-            # Identifiers and anchors are looked for as in the schema's own draft; see `_check_draft`.
-            documents = [(uri, specification.create_resource(registry.contents(uri))) for uri in registry]
-            registry = REGISTRY.with_resources([*documents, (base, resource)])
-            self._known_root_resolver = registry.resolver(base)
+            self._known_root_resolver = self.documents().resolver(self.base)
         return self._known_root_resolver
+
+    @property
+    def base(self) -> str:
+        """The identifier of the root."""
+        return specification_of(self._draft).create_resource(self._root).id() or ""
+
+    def documents(self) -> Any:
+        """Return the library's registry of all documents."""
+        from jsonschema_specifications import REGISTRY
+        from referencing import Registry
+
+        specification = specification_of(self._draft)
+        registry = Registry() if self._registry is None else self._registry
+        # Identifiers and anchors are looked for as in the schema's own draft; see `_check_draft`.
+        documents = [(uri, specification.create_resource(registry.contents(uri))) for uri in registry]
+        root = specification.create_resource(self._root)
+        return REGISTRY.with_resources([*documents, (self.base, root)])
 
 
 def specification_of(draft: int) -> Any:
@@ -228,6 +242,22 @@ def specification_of(draft: int) -> Any:
         2019: jsonschema.DRAFT201909,
         2020: jsonschema.DRAFT202012,
     }[draft]
+
+
+def no_place(reference: str, pointer: str, key: str | None = None) -> SpecError:
+    """Return the error about a reference to a place that doesn't exist, for want of ``key``."""
+    missing = "" if key is None else f": there is no {key!r}"
+    return SpecError(f"$ref {reference!r} names no place in the schema{missing}.", pointer=pointer)
+
+
+def no_document(reference: str, pointer: str) -> MissingDocument:
+    """Return the error about a reference to another document."""
+    return MissingDocument(
+        "$ref",
+        pointer=pointer,
+        reason=f"to {reference!r} is not supported: that document isn't part of the schema",
+        hint="Copy what it names into $defs; nothing is ever fetched.",
+    )
 
 
 def _last_segment(uri: str) -> str:

@@ -84,11 +84,23 @@ def read_lark(
     LimitExceededError
         It is too large or too deep.
     """
-    read_files = dict(files or {})
-    given = given or {}
+    return run(_read(text, start, watch, options, given or {}, dict(files or {}), 0))
+
+
+def _read(
+    text: str,
+    start: str | None,
+    watch: Watch,
+    options: LarkOptions,
+    given: Mapping[str, ir.Grammar],
+    read_files: dict[str, str],
+    depth: int,
+) -> Task[LarkGrammar]:
+    """Read a grammar that stands inside ``depth`` others."""
+    watch.at_most("nesting", depth, "the grammars inside one another")
     definitions = load(text, options.import_paths, given, read_files, watch)
-    builder = _Builder(definitions, options, given, watch)
-    grammar = builder.grammar(_START if start is None else start)
+    builder = _Builder(definitions, options, given, watch, depth)
+    grammar = yield builder.grammar(_START if start is None else start)
     entries = definitions.entries.values()
     places = {entry.name: entry.offset for entry in entries if entry.module is definitions.module}
     return LarkGrammar(embed(grammar, builder.lexicon.inner), tuple(builder.dropped), read_files, places)
@@ -96,12 +108,18 @@ def read_lark(
 
 class _Builder:
     def __init__(
-        self, definitions: Definitions, options: LarkOptions, given: Mapping[str, ir.Grammar], watch: Watch
+        self,
+        definitions: Definitions,
+        options: LarkOptions,
+        given: Mapping[str, ir.Grammar],
+        watch: Watch,
+        depth: int,
     ) -> None:
         self.definitions = definitions
         self.given = given
         self.options = options
         self.watch = watch
+        self.depth = depth
         self.lexicon = Lexicon(definitions, options, watch)
         self.dropped: dict[str, None] = {}
         self.rules: dict[str, ir.Expression] = {}
@@ -110,7 +128,7 @@ class _Builder:
         self.instances: dict[tuple[str, tuple[Argument, ...]], str] = {}
         self.names = set(definitions.entries)
 
-    def grammar(self, start: str) -> ir.Grammar:
+    def grammar(self, start: str) -> Task[ir.Grammar]:
         """Return the grammar."""
         module = self.definitions.module
         entry = self.definitions.entries.get(start)
@@ -125,7 +143,7 @@ class _Builder:
             raise module.error(f"The grammar has no rule {start!r} to start with.", 0, hint)
         self.rule(entry, {}, start)
         for name, rule, scope in self.queue:  # grows while it is read
-            self.rules[name] = self.body(rule, scope)
+            self.rules[name] = yield self.body(rule, scope)
             self.watch.at_most("states", len(self.rules), f"rule {name!r}")
         lexicon = self.lexicon
         policy = lexicon.policy()
@@ -136,7 +154,7 @@ class _Builder:
 
     # -------------------------------------------------------------------------------- inner grammars
 
-    def nested(self, node: Nested, module: Module) -> ir.TerminalReference:
+    def nested(self, node: Nested, module: Module) -> Task[ir.TerminalReference]:
         """Return what ``%json``, ``%regex`` or ``%lark`` stands for."""
         found = self.lexicon.terminal_of.get(id(node))
         if found is not None:
@@ -146,9 +164,10 @@ class _Builder:
             grammar = ir.pattern_grammar(pattern, "%regex")
         else:
             try:
-                grammar = self.json(node.value) if node.kind == "%json" else self.lark(node.value)
+                grammar = self.json(node.value) if node.kind == "%json" else (yield self.lark(node.value))
             except SpecError as error:
-                error.message = f"{node.kind}: {error.message}"
+                if not error.message.startswith(f"{node.kind}: "):
+                    error.message = f"{node.kind}: {error.message}"
                 error.place(module.text, node.offset)
                 raise
         found = self.lexicon.terminal_of[id(node)] = self.lexicon.place(grammar, node.kind)
@@ -163,9 +182,10 @@ class _Builder:
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
-    def lark(self, text: str) -> ir.Grammar:
+    def lark(self, text: str) -> Task[ir.Grammar]:
         """Return a nested grammar, which has its own names and ignored text."""
-        read = read_lark(text, watch=self.watch, options=replace(self.options, indentation=None))
+        options = replace(self.options, indentation=None)
+        read: LarkGrammar = yield _read(text, None, self.watch, options, {}, {}, self.depth + 1)
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
@@ -178,9 +198,11 @@ class _Builder:
             self.queue.append((name, entry, scope))
         return ir.RuleReference(name)
 
-    def body(self, entry: Entry, scope: Scope) -> ir.Expression:
+    def body(self, entry: Entry, scope: Scope) -> Task[ir.Expression]:
         """Return the expression of a rule's bodies."""
-        found = [run(self.expression(body.node, body, scope, entry)) for body in entry.bodies]
+        found = []
+        for body in entry.bodies:
+            found.append((yield self.expression(body.node, body, scope, entry)))
         return found[0] if len(found) == 1 else ir.Choice(tuple(found))
 
     def expression(self, node: Node, body: Body, scope: Scope, entry: Entry) -> Task[ir.Expression]:
@@ -224,7 +246,8 @@ class _Builder:
             case Special():
                 return self.lexicon.special(node, module)
             case Nested():
-                return self.nested(node, module)
+                reference: ir.TerminalReference = yield self.nested(node, module)
+                return reference
         raise TypeError(f"no node: {node!r}")
 
     def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
@@ -261,6 +284,13 @@ class _Builder:
         if name in self.given:
             found = self.lexicon.terminal_of.get((name,))
             if found is None:
+                if self.given[name].is_apart:
+                    raise body.module.unsupported(
+                        name,
+                        symbol.offset,
+                        "is a union whose parts are read apart, which is not possible inside a grammar",
+                        "Give each part a name of its own in embed=; their lexemes then compete.",
+                    )
                 found = self.lexicon.terminal_of[(name,)] = self.lexicon.place(self.given[name], name)
             return found
         entry = self.definitions.entries[name]

@@ -7,10 +7,9 @@ in front, as in Lark: ``common__DIGIT``, ``_my__grammar__inner``; these names ma
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 from constrain.grammars.errors import SpecError
 from constrain.grammars.lark_syntax.reader import read
@@ -33,11 +32,31 @@ from constrain.grammars.lark_syntax.tree import (
     is_terminal_name,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recursion import Task, run
 
 _SUFFIX = ".lark"
 _MOST_IMPORTED_BYTES = 4 << 20
 
-Rename: TypeAlias = Callable[[str], str]
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """The names that a file's definitions have in the grammar that imports it.
+
+    Parameters
+    ----------
+    steps : tuple of (str, mapping of str to str)
+        For each import on the way there, innermost first, a prefix, and the names that the importer chose.
+    """
+
+    steps: tuple[tuple[str, Mapping[str, str]], ...] = ()
+
+    def __call__(self, name: str) -> str:
+        for prefix, aliases in self.steps:
+            alias = aliases.get(name)
+            if alias is None:
+                alias = f"_{prefix}__{name[1:]}" if name.startswith("_") else f"{prefix}__{name}"
+            name = alias
+        return name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,11 +146,7 @@ def load(
         A malformed or inconsistent grammar, or one that cannot be found.
     """
     loader = _Loader([Path(path) for path in import_paths], frozenset(given), files, watch)
-    return loader.load(read(text, None, watch), _same, None)
-
-
-def _same(name: str) -> str:
-    return name
+    return run(loader.load(read(text, None, watch), Rename(), None))
 
 
 class _Loader:
@@ -146,10 +161,10 @@ class _Loader:
         self.open: list[Path] = []
         self.imported = 0
 
-    def load(self, module: Module, rename: Rename, folder: Path | None) -> Definitions:
+    def load(self, module: Module, rename: Rename, folder: Path | None) -> Task[Definitions]:
         """Return the definitions of ``module``, whose file is in ``folder``, and of its imports."""
         found = Definitions(module)
-        is_main = rename is _same
+        is_main = not rename.steps
         if is_main:
             for statement in module.statements:
                 if isinstance(statement, Definition) and statement.name in self.given:
@@ -157,7 +172,7 @@ class _Loader:
                         f"{statement.name!r} is given from outside and defined here as well.",
                         statement.offset,
                     )
-        self.imports(module, rename, folder, found)
+        yield self.imports(module, rename, folder, found)
         for statement in module.statements:
             match statement:
                 case Definition():
@@ -257,7 +272,7 @@ class _Loader:
 
     # -------------------------------------------------------------------------------- imports
 
-    def imports(self, module: Module, rename: Rename, folder: Path | None, found: Definitions) -> None:
+    def imports(self, module: Module, rename: Rename, folder: Path | None, found: Definitions) -> Task[None]:
         """Add what ``module`` imports."""
         # Imports from one grammar share what it defines.
         grouped: dict[tuple[str, ...], tuple[Import, dict[str, tuple[str, Symbol]]]] = {}
@@ -274,7 +289,8 @@ class _Loader:
         for path, (statement, aliases) in grouped.items():
             file = self.find(module, statement, folder)
             names = {name: alias for name, (alias, _) in aliases.items()}
-            inner = self.import_module(module, statement, file, _renaming("__".join(path), names, rename))
+            inner_rename = Rename((("__".join(path), names), *rename.steps))
+            inner = yield self.import_module(module, statement, file, inner_rename)
             for name, (alias, symbol) in aliases.items():
                 if rename(alias) not in inner.entries:
                     raise module.error(f"{file.name} has no {kind(name)} {name!r}.", symbol.offset)
@@ -302,7 +318,9 @@ class _Loader:
         hint = "Pass the folders to look in as import_paths=[...]." if not self.folders else None
         raise module.error(f"The grammar {'.'.join(statement.path)!r} is not found.", statement.offset, hint)
 
-    def import_module(self, module: Module, statement: Import, file: Path, rename: Rename) -> Definitions:
+    def import_module(
+        self, module: Module, statement: Import, file: Path, rename: Rename
+    ) -> Task[Definitions]:
         """Return the definitions of a file."""
         if file in self.open:
             names = " imports ".join(path.name for path in [*self.open[self.open.index(file) :], file])
@@ -315,7 +333,7 @@ class _Loader:
         self.imported += len(known.text)
         self.watch.at_most("positions", self.imported, f"the imports of {file.name}")
         self.open.append(file)
-        found = self.load(known, rename, file.parent)
+        found: Definitions = yield self.load(known, rename, file.parent)
         self.open.pop()
         return found
 
@@ -372,16 +390,6 @@ def _alike(name: str, entries: Mapping[str, Entry]) -> str | None:
 
     close = get_close_matches(name, list(entries)[:1000], 1)
     return f"Did you mean {close[0]!r}?" if close else None
-
-
-def _renaming(prefix: str, aliases: Mapping[str, str], outer: Rename) -> Rename:
-    def rename(name: str) -> str:
-        alias = aliases.get(name)
-        if alias is None:
-            alias = f"_{prefix}__{name[1:]}" if name.startswith("_") else f"{prefix}__{name}"
-        return outer(alias)
-
-    return rename
 
 
 def _bundled() -> Path:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from constrain.grammars import ir
 from constrain.grammars.combine import derives_empty
 from constrain.grammars.lark_syntax.blanks import blank_characters, bounded, without_blanks_before
-from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry
+from constrain.grammars.lark_syntax.definitions import Body, Definitions, Entry, Rename
 from constrain.grammars.lark_syntax.edges import continuing
 from constrain.grammars.lark_syntax.literals import literal
 from constrain.grammars.lark_syntax.options import LarkOptions, Layout
@@ -190,7 +190,7 @@ class Lexicon:
         found = self.terminal_of.get(read.key)
         if found is None:
             name = shown(node, module)
-            lexeme = self.reader.pattern(node, Body(node, module, str), name)
+            lexeme = self.reader.pattern(node, Body(node, module, Rename()), name)
             found = self.terminal_of[read.key] = self.add_lexeme(lexeme, name, is_string=read.is_string)
         return found
 
@@ -200,7 +200,7 @@ class Lexicon:
         found = self.terminal_of.get(key)
         if found is None:
             name = f"{node.low.text}..{node.high.text}"
-            lexeme = self.reader.pattern(node, Body(node, module, str), name)
+            lexeme = self.reader.pattern(node, Body(node, module, Rename()), name)
             found = self.terminal_of[key] = self.add_lexeme(lexeme, name)
         return found
 

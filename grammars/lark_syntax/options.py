@@ -9,6 +9,8 @@ from pathlib import Path
 from constrain.grammars.errors import SpecError
 from constrain.grammars.ir import Grammar
 
+_MOST_IGNORED = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -57,8 +59,12 @@ class LarkOptions:
         if self.lexing not in ("longest", "any"):
             raise SpecError(f"lexing={self.lexing!r}: expected 'longest' or 'any'.")
         most = self.max_ignored
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise SpecError(f"max_ignored={most!r}: expected an integer of at least 1, or None.")
+        if most is not None and (
+            isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= _MOST_IGNORED
+        ):
+            raise SpecError(
+                f"max_ignored={most!r:.40}: expected an integer from 1 to {_MOST_IGNORED:,}, or None."
+            )
 
 
 @dataclass(frozen=True, slots=True)

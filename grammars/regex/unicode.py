@@ -384,15 +384,33 @@ _ASCII_LOWER: Ranges = ((0x61, 0x7A),)
 def ignore_case(ranges: Ranges, ascii_only: bool) -> Ranges:
     """Return ``ranges`` with every character that `re.IGNORECASE` takes for one of them."""
     if ascii_only:
-        shifted = [(low + 32, high + 32) for low, high in intersect(ranges, _ASCII_UPPER)]
-        shifted += [(low - 32, high - 32) for low, high in intersect(ranges, _ASCII_LOWER)]
-        return union(ranges, normalize(shifted))
+        return _close_ascii(ranges)
+    if _has_all_beyond_ascii(ranges):
+        # i and I: U+0130 and U+0131.
+        return union(_close_ascii(ranges), normalize((code, code) for code in b"IiKkSs"))
     return _close(ranges, _case_variants)
+
+
+def _close_ascii(ranges: Ranges) -> Ranges:
+    """Return ``ranges`` with the other cases of its ASCII letters."""
+    shifted = [(low + 32, high + 32) for low, high in intersect(ranges, _ASCII_UPPER)]
+    shifted += [(low - 32, high - 32) for low, high in intersect(ranges, _ASCII_LOWER)]
+    return union(ranges, normalize(shifted))
+
+
+def _has_all_beyond_ascii(ranges: Ranges) -> bool:
+    """Is every character outside ASCII there? Then no table of them is needed to close a set under case.
+
+    Of ASCII it lacks at most letters, whose only variants elsewhere are U+212A of k and U+017F of s.
+    """
+    return len(ranges) > 1 and ranges[-1] == FULL[1] and ranges[-2][0] <= 0x80 and ranges[-2][1] == FULL[0][1]
 
 
 @lru_cache(maxsize=512)
 def ignore_case_ecma(ranges: Ranges) -> Ranges:
     """Return ``ranges`` with every character that ECMA-262 takes for one of them under ``iu``."""
+    if _has_all_beyond_ascii(ranges):
+        return union(_close_ascii(ranges), normalize((code, code) for code in b"KkSs"))
     return _close(ranges, _simple_foldings)
 
 

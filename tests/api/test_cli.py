@@ -250,6 +250,72 @@ def test_generate_writes_a_member() -> None:
     assert result["stats"]["generated_tokens"] == len(result["token_ids"])
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("rejection", "acceptances=3"),
+        ("smc", "particles=2", "resampling=residual", "potential=chars:short"),
+        ("aligned", "max_attempts=5000"),
+        ("mcmc", "steps=1", "positions=restart"),
+        ("beam", "width=2"),
+        ("speculative", "draft_tokens=2"),
+        ("draft", "k=1", "draft-tokens=2"),
+        ("sketch", "rewrite=edits", f"black_box={sys.executable} -c 'print(input()[:2])'"),
+    ],
+    ids=lambda options: options[0],
+)
+def test_generate_by_every_method(
+    options: tuple[str, ...], write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Methods and their options; ``--json`` tells what the method adds."""
+    import constrain
+    from tests.api.table_model import TableModel
+
+    model = TableModel([b"\n", *(bytes([byte]) for byte in range(32, 127))])
+    monkeypatch.setattr(constrain, "load_model", lambda name=None: model)
+    write("chars.py", "def short(text, is_complete):\n    return -float(len(text))\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    method, *more = options
+    arguments = ["generate", "--regex", "[a-y]{1,3}", "hello", "--raw", "--max-tokens", "5", "--seed", "1"]
+    arguments += ["--method", method, *(part for option in more for part in ("-O", option))]
+    document = run_json(*arguments)
+    assert document["results"] and all(len(one["text"]) <= 3 for one in document["results"])
+    assert ("log_normalizer" in document) == (method == "smc")
+    assert (document["results"][0]["log_weight"] is not None) == (
+        method in ("rejection", "smc", "speculative", "draft")
+    )
+    result = run(*arguments)
+    assert result.exit_code == 0 and result.stdout.strip() and result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--method", "nope"), "nope"),
+        (("-O", "particles"), "NAME=VALUE"),
+        (("-O", "score=true", "-O", "score=false"), "twice"),
+        (("--method", "smc", "-O", "particles=0"), "particles=0"),
+        (("--method", "mcmc", "-O", "particles=2"), "steps"),
+        (("--method", "smc", "-O", "potential=no_such_module:f"), "no_such_module"),
+        (("--method", "smc", "--temperature", "0"), "temperature"),
+        (("--method", "sketch", "-O", "black_box=false"), "black box"),
+    ],
+    ids=str,
+)
+def test_wrong_options_of_methods(
+    options: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They give status 2 and name what is wrong."""
+    import constrain
+    from tests.api.table_model import TableModel
+
+    monkeypatch.setattr(constrain, "load_model", lambda name=None: TableModel([b"a", b"b"]))
+    result = run("generate", "--regex", "[ab]", "ab", "--raw", *options)
+    assert result.exit_code == 2 and text in " ".join(result.stderr.split())
+    assert "Traceback" not in result.output
+
+
 # --------------------------------------------------------------------------------------- errors
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -388,3 +390,62 @@ def test_posteriors_are_no_streams_and_no_values() -> None:
         number(model=model, method="smc")
     with pytest.raises(DeadEndError, match="cut at step"):
         number(model=model, method="rejection", max_tokens=2, seed=0, logit_bias={ord("-") - 32: 30.0})
+
+
+# ------------------------------------------------------------------------------------------ the picture
+
+
+def test_weight_history() -> None:
+    """One line of weights a step, of sum 1, that agrees with the effective sizes."""
+    posterior = constrain.generate(
+        model_of(),
+        "ab",
+        constrain.regex(PATTERN),
+        method="smc",
+        particles=6,
+        ess_threshold=0.0,
+        max_tokens=LENGTH,
+        seed=2,
+    )
+    history = posterior.weight_history
+    assert history.shape == (len(posterior.effective_sizes), 6)
+    assert history.sum(axis=1) == pytest.approx(1.0)
+    assert 1.0 / (history**2).sum(axis=1) == pytest.approx(posterior.effective_sizes)
+    assert history[-1] == pytest.approx(posterior.weights)
+
+
+def dead_after_one(text: str, is_complete: bool) -> float:
+    return -math.inf if text else 0.0
+
+
+@pytest.mark.parametrize("potential", [None, dead_after_one])
+def test_plot(potential: Any, tmp_path: Path) -> None:
+    """The picture shows the sizes, the resamplings and the weights, of dead populations too."""
+    pytest.importorskip("matplotlib")
+    posterior = constrain.generate(
+        model_of(),
+        "ab",
+        constrain.regex(PATTERN),
+        method="smc",
+        particles=6,
+        ess_threshold=1.0,
+        potential=potential,
+        max_tokens=LENGTH,
+        seed=2,
+    )
+    path = tmp_path / "posterior.png"
+    above, below = posterior.plot(path).axes[:2]
+    assert path.read_bytes().startswith(b"\x89PNG")
+    sizes, _, *resamplings = above.lines
+    assert list(sizes.get_ydata()) == posterior.effective_sizes
+    assert [line.get_xdata()[0] - 1 for line in resamplings] == posterior.resampled_at
+    (image,) = below.collections
+    assert np.array_equal(image.get_array().reshape(6, -1), posterior.weight_history.T)
+
+
+def test_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what to install."""
+    posterior = constrain.generate(model_of(), "ab", constrain.regex("a"), method="smc", max_tokens=LENGTH)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(BackendError, match=r"constrain-lm\[plot\]"):
+        posterior.plot()

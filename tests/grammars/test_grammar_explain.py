@@ -70,3 +70,16 @@ def test_words_come_last() -> None:
     words = " | ".join(f'"word{i}"' for i in "abcdefghijk")
     spec = constrain.grammar(f'start: {words} | NUMBER | "(" start ")"\nNUMBER: /[0-9]+/')
     assert set(spec.explain("!").expected[:2]) == {"NUMBER", "'('"}
+
+
+def test_ignored_text_of_parts_is_not_named() -> None:
+    """Where a part's ignored text is written into the rules, it isn't listed among what was expected."""
+    total = constrain.grammar('start: N ("+" N)*\nN: /[0-9]+/\n%ignore " "')
+    pair = constrain.grammar('start: "a" "b"\n%ignore / +/')
+    either = total | pair
+    assert either.explain("1 + x").expected == ("N",)
+    assert either.explain("a c").expected == ("'b'",)
+    inside = constrain.grammar('start: X ";"\n%ignore "_"', embed={"X": total})
+    assert inside.explain("1 x").expected == ("';'", "'+'")
+    only = constrain.grammar('start: "a" / +/ "b"') | total
+    assert only.explain("ab").expected == ("/ +/",)  # the rules ask for it

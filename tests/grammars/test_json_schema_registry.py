@@ -56,17 +56,77 @@ def test_a_dynamic_reference_with_one_target_is_followed() -> None:
     assert not matcher.accepts(b'{"value":1,"below":[{"wrong":2}]}')
 
 
-@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
-def test_a_dynamic_reference_that_may_lead_elsewhere_is_refused(keyword: str) -> None:
-    """Where two resources have the anchor, what is meant depends on the way there: refused."""
-    extended = {
-        "$id": "http://example.com/extended",
+LIST: dict[str, Any] = {
+    "$id": "http://example.com/list",
+    "type": "array",
+    "items": {"$dynamicRef": "#item"},
+    "$defs": {"any": {"$dynamicAnchor": "item"}},
+}
+
+
+def _list_of(kind: str) -> dict[str, Any]:
+    return {
+        "$id": f"http://example.com/{kind}s",
+        "$defs": {"item": {"$dynamicAnchor": "item", "type": kind}},
+        "$ref": "list",
+    }
+
+
+def test_a_dynamic_reference_leads_to_what_was_entered_first() -> None:
+    """One schema, come to in two ways, allows other things in each."""
+    both = {
+        "$id": "http://example.com/both",
+        "properties": {"n": {"$ref": "integers"}, "s": {"$ref": "strings"}, "any": {"$ref": "list"}},
+        "additionalProperties": False,
+    }
+    registry = {one["$id"]: one for one in (LIST, _list_of("integer"), _list_of("string"))}
+    matcher = language(both, registry=registry)
+    assert matcher.accepts(b'{"n":[1,2],"s":["a"],"any":[1,"a"]}')
+    assert not matcher.accepts(b'{"n":["a"]}')
+    assert not matcher.accepts(b'{"s":[1]}')
+
+
+def test_a_plain_reference_to_a_dynamic_anchor_stays_in_its_resource() -> None:
+    """``$ref`` doesn't look at what was entered first, ``$dynamicRef`` beside it does."""
+    pair = {
+        **LIST,
+        "prefixItems": [{"$ref": "#item"}],
+        "$defs": {"null": {"$dynamicAnchor": "item", "type": "null"}},
+    }
+    registry = {"http://example.com/list": pair}
+    matcher = language(_list_of("integer"), registry=registry)
+    assert matcher.accepts(b"[null,1,2]")
+    assert not matcher.accepts(b"[1,1]")
+    assert not matcher.accepts(b"[null,null]")
+
+
+def test_dynamic_references_of_recursive_schemas_end() -> None:
+    """A tree that was extended is extended at every depth, in any order of the two documents."""
+    tree = {key: value for key, value in TREE.items() if key != "additionalProperties"}
+    strict = {
+        "$id": "http://example.com/strict",
         "$dynamicAnchor": "node",
         "$ref": "tree",
-        "properties": {"more": {keyword: "#node"}},
+        "unevaluatedProperties": False,
     }
-    with pytest.raises(UnsupportedFeatureError, match="several resources"):
-        language(extended, registry={"http://example.com/tree": TREE})
+    matcher = language(strict, registry={"http://example.com/tree": tree})
+    assert matcher.accepts(b'{"value":1,"below":[{"value":2,"below":[{}]}]}')
+    assert not matcher.accepts(b'{"value":1,"below":[{"value":2,"below":[{"wrong":1}]}]}')
+
+
+@pytest.mark.parametrize("reference", ["#nowhere", "list#/$defs/none", "list#nowhere"])
+def test_references_to_nowhere_beside_dynamic_ones(reference: str) -> None:
+    """They are errors that say so."""
+    schema = {**_list_of("integer"), "prefixItems": [{"$ref": reference}]}
+    with pytest.raises(SpecError, match="names no place"):
+        language(schema, registry={"http://example.com/list": LIST})
+
+
+def test_missing_documents_beside_dynamic_references() -> None:
+    """They are refused, as elsewhere."""
+    schema = {**_list_of("integer"), "prefixItems": [{"$ref": "other"}]}
+    with pytest.raises(UnsupportedFeatureError, match="nothing is ever fetched"):
+        language(schema, registry={"http://example.com/list": LIST})
 
 
 @pytest.mark.parametrize("registry", [3, {1: {}}, ["http://example.com"]])

@@ -177,6 +177,36 @@ def test_deep_nesting_within_the_limits() -> None:
     assert spec.matches("a")
     chain = "\n".join(f"A{i}: A{i + 1}" for i in range(1000))
     assert constrain.grammar(f'start: A0\n{chain}\nA1000: "a"').matches("a")
+    units = "\n".join(f"r{i}: r{i + 1}" for i in range(20_000))
+    assert constrain.grammar(f'start: r0\n{units}\nr20000: "a"').matches("a")
+
+
+def test_deep_imports(tmp_path: Path) -> None:
+    """Files that import one another and grammars inside grammars need no recursion, and errors keep their place."""
+    n = 400
+    for i in range(n):
+        (tmp_path / f"f{i}.lark").write_text(f"%import .f{i + 1}.r\n", encoding="utf-8")
+    (tmp_path / f"f{n}.lark").write_text('r: "a" x\nx: "b"', encoding="utf-8")
+    text = "%import .f0.r\nstart: r"
+    assert constrain.grammar(text, import_paths=tmp_path).matches("ab")
+    with pytest.raises(LimitExceededError, match=r"the imports of f\d+\.lark"):
+        constrain.grammar(text, import_paths=tmp_path, limits=constrain.Limits(nesting=100))
+    inside = "start: " + 200 * "%lark { start: "
+    assert constrain.grammar(f'{inside}"a"{200 * "}"}').matches("a")
+    with pytest.raises(LimitExceededError, match="the grammars inside one another"):
+        constrain.grammar(f'{inside}"a"{200 * "}"}', limits=constrain.Limits(nesting=100))
+    with pytest.raises(SpecError, match="not defined") as error:
+        constrain.grammar(f"\n{inside}x{200 * '}'}")
+    assert (error.value.line, error.value.column) == (2, 8)
+
+
+@pytest.mark.parametrize("priority", [10**9 - 1, 1 - 10**9])
+def test_priorities_of_any_size(priority: int) -> None:
+    """Only the order of priorities counts."""
+    text = f'start: (A | B) "x" | B "y"\nA.{priority}: /[a-z]/\nB: "a"'
+    spec = constrain.grammar(text)
+    assert spec.matches("ax")
+    assert spec.matches("ay") == (priority < 0)
 
 
 def test_circular_imports(tmp_path: Path) -> None:
@@ -281,6 +311,7 @@ LAYOUT = {"newline": "A", "indent": "B", "dedent": "C"}
         ({"indentation": {**LAYOUT, "brackets": ["()"]}}, "indentation"),
         ({"indentation": {**LAYOUT, "tab": "8"}}, "indentation"),
         ({"max_ignored": 0}, "max_ignored"),
+        ({"max_ignored": 10**30}, "max_ignored"),
         ({"lexing": "short"}, "lexing"),
         ({"limits": 5}, "constrain.Limits"),
     ],

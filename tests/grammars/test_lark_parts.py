@@ -114,6 +114,17 @@ def test_embedded_specs() -> None:
         constrain.grammar("start: A", embed={"A": "b"})  # type: ignore[dict-item]
 
 
+def test_unions_that_are_read_apart_are_not_embedded() -> None:
+    """Inside a grammar `/[a-z]+/` would take `if` from the other part, so such a union is refused, with its place."""
+    either = constrain.grammar("start: /[a-z]+/") | constrain.grammar('start: "if" "x"')
+    check(either, ["if", "ifx", "ab"], ["if x"])
+    with pytest.raises(
+        UnsupportedFeatureError, match="'value' is a union whose parts are read apart"
+    ) as error:
+        constrain.grammar('start: "="\n  | value', embed={"value": either})
+    assert (error.value.line, error.value.column) == (2, 5)
+
+
 def test_unions_and_concatenations() -> None:
     """Combined grammars have the combined texts; where lexemes could mix, `+` is refused."""
     command = constrain.grammar('start: NAME ("," NAME)*\nNAME: /[a-z]+/\n%ignore " "')

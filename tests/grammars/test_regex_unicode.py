@@ -14,7 +14,7 @@ from constrain.grammars.ir import CharacterClass, Literal, Ranges
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex import ranges as sets
 from constrain.grammars.regex.parse import parse_ecma, parse_regex
-from constrain.grammars.regex.unicode import property_set
+from constrain.grammars.regex.unicode import ignore_case, ignore_case_ecma, property_set
 
 SCALARS = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF]
 TEXT = "".join(map(chr, SCALARS))
@@ -185,6 +185,17 @@ def test_ignoring_case_closes_properties() -> None:
     found = set_of(r"(?i:\p{Lu})")
     assert sets.contains(found, ord("a")) and sets.contains(found, ord("A"))
     assert not sets.contains(found, ord("1"))
+
+
+@pytest.mark.parametrize("inside", ["", "A-Cx", "i", "S", "\\x00-J0-9", "a-z"])
+def test_ignoring_case_of_sets_with_all_that_is_not_ascii(inside: str) -> None:
+    """The short way gives what the union over all characters gives: i, k and s have variants outside ASCII."""
+    own = set_of(f"[{inside}\\x80-\\U0010ffff]")
+    for close in (lambda ranges: ignore_case(ranges, False), ignore_case_ecma):
+        # A set that lacks one character without variants goes the long way.
+        lacks_one = close(sets.difference(own, ((0x4E00, 0x4E00),)))
+        assert close(own) == sets.union(lacks_one, ((0x4E00, 0x4E00),))
+    assert sets.contains(ignore_case(own, False), ord("k"))
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,14 @@ def test_newlines_that_cannot_be_measured(pattern: ir.Pattern) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"newline": 99}, {"indent": NEWLINE}, {"brackets": ((OPENING, NEWLINE),)}, {"tab": 0}, {"dedent": -1}],
+    [
+        {"newline": 99},
+        {"indent": NEWLINE},
+        {"brackets": ((OPENING, NEWLINE),)},
+        {"tab": 0},
+        {"tab": 10**30},
+        {"dedent": -1},
+    ],
     ids=str,
 )
 def test_bad_indentation(changes: dict[str, object]) -> None:

@@ -30,6 +30,8 @@ SWITCHES = {
     "no slices": {"use_slices": False},
     "whole entries": {"split_entries": False},
     "true counts": {"use_canon": False},
+    "all entries from others": {"split_size": 1, "sparse_size": 0},
+    "all entries from others, capacity 1": {"split_size": 1, "sparse_size": 0, "initial_capacity": 1},
     "nothing": {
         "initial_capacity": 1,
         "use_mask_memo": False,
@@ -156,7 +158,8 @@ def test_switches_on_a_real_vocabulary(name: str) -> None:
     vocabulary = real_vocabulary()
     plain = arena(GRAMMARS[name], vocabulary)
     others = [
-        arena(GRAMMARS[name], vocabulary, **SWITCHES[s]) for s in ("no slices", "whole entries", "nothing")
+        arena(GRAMMARS[name], vocabulary, **SWITCHES[s])
+        for s in ("no slices", "whole entries", "nothing", "all entries from others")
     ]
     expected = walk(plain, vocabulary, 4, 8)
     for other in others:

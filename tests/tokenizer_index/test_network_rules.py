@@ -414,7 +414,7 @@ def test_conjunctions_know_the_empty_string() -> None:
 
 
 def test_names_and_places_are_kept() -> None:
-    """Names, pointers, priorities and the ignored terminals are told as the grammar has them."""
+    """Names, pointers, the order of priorities and the ignored terminals are told as the grammar has them."""
     terminals = (
         ir.Terminal(ir.Literal(b"a"), "A", priority=3, greedy=True, pointer="#/a"),
         ir.Terminal(ir.Literal(b" "), "blank"),
@@ -424,7 +424,7 @@ def test_names_and_places_are_kept() -> None:
     network = build(ir.Grammar(terminals, {"start": T(0)}, "start", ignored))
     assert network.terminal_names == ("A", "blank", "unused")
     assert network.terminal_pointers == ("#/a", None, None)
-    assert network.priority.tolist() == [3, 0, 0]
+    assert network.priority.tolist() == [1, 0, 0]  # only their order counts
     assert network.greedy[0] == 1
     assert network.ignored.tolist() == [0, 1, 0]
     assert network.ignored_terminals.tolist() == [1]
