@@ -93,7 +93,7 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
 
 
 def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:
-    """Return a grammar of all JSON texts that leaves everything open.
+    """Return a grammar of all JSON texts of the root's type that leaves everything else open.
 
     Raises
     ------
@@ -103,9 +103,29 @@ def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> S
     refuse_undecided(root, options, watch)
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     builder = Builder(True, DRAFTS[draft], options, watch, common)
-    rules = {_START: terminals.ANY_VALUE, **_any_rules(builder)}
+    rules = {_START: _of_type(root), **_any_rules(builder)}
     grammar = ir.Grammar(tuple(builder.terminals), rules, _START, ignored, {})
     return SchemaGrammar(grammar, (), draft, ("#",), root)
+
+
+_KINDS: dict[str, ir.Expression] = {
+    "string": terminals.STRING,
+    "number": terminals.NUMBER,
+    "integer": terminals.NUMBER,
+    "boolean": terminals.BOOLEAN,
+    "null": terminals.NULL,
+    "object": terminals.ANY_OBJECT,
+    "array": terminals.ANY_ARRAY,
+}
+
+
+def _of_type(root: Json) -> ir.Expression:
+    """Return the values of the types that a schema names; all where it names none, or where others may count."""
+    named = root.get("type") if isinstance(root, dict) and "$ref" not in root else None
+    names = [named] if isinstance(named, str) else named
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) and n in _KINDS for n in names):
+        return terminals.ANY_VALUE
+    return ir.Choice(tuple(_KINDS[name] for name in dict.fromkeys(names)))
 
 
 def _built(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:

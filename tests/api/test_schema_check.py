@@ -146,3 +146,23 @@ def test_names_differ_where_a_check_decides_everything(order: str, takes: bool) 
     assert spec.matches('[{"a":1,"b":{"a":2}}]')
     assert spec.matches('[{"a":1,"a":2}]') is takes
     assert spec.matches('{"x":{"b":1,"\\u0062":2}}') is takes
+
+
+def test_what_is_left_open_keeps_its_type() -> None:
+    """Where nothing of a schema is regular enough, its grammar still has values of its type alone."""
+    any_of = [{"allOf": [{"not": {"multipleOf": 6}}, {"not": {"multipleOf": 7}}]}, {"multipleOf": 44}]
+    schema = {
+        "type": "number",
+        "allOf": [
+            {"anyOf": [{"multipleOf": 33}, {"multipleOf": 12}, {"multipleOf": 77}]},
+            {"anyOf": any_of},
+            {"anyOf": [{"not": {"multipleOf": 11}}, {"multipleOf": 13}]},
+            {"not": {"multipleOf": 8}},
+        ],
+    }
+    spec = constrain.json_schema(schema, unsupported="check")
+    assert spec.checks
+    assert not spec.may_begin(b'"')
+    assert not spec.may_begin(b"[")
+    assert spec.matches("4004")
+    assert not spec.matches("4005")

@@ -202,7 +202,7 @@ def test_lexemes_that_cut_off_every_way() -> None:
     word, a, dot = map(ir.TerminalReference, range(3))
     tokens = with_all_bytes([b"ab", b"a."])
     lost = ir.Grammar(terminals, {"start": ir.Sequence((word, a))}, "start")
-    with pytest.raises(constrain.EmptyLanguageError, match="lexemes"):
+    with pytest.raises(constrain.EmptyLanguageError, match="as far as it goes"):
         constrain.compile(Spec.from_grammar(lost), tokens.build(), cache=False)
     body = ir.Choice((ir.Sequence((word, a)), ir.Sequence((dot, ir.Repetition(a, 0, 3), dot))))
     compiled = constrain.compile(
