@@ -381,5 +381,5 @@ def test_hostile_texts_end_soon(text: str) -> None:
 def test_work_is_bounded() -> None:
     with pytest.raises(LimitExceededError, match="nesting"):
         gbnf("root ::= " + "(" * 3_000 + '"a"' + ")" * 3_000)
-    with pytest.raises(LimitExceededError, match="states"):
-        gbnf('root ::= x{999999999}\nx ::= "(" x ")" | "y"')
+    # A count costs nothing, however large.
+    assert not gbnf('root ::= x{999999999}\nx ::= "(" x ")" | "y"').matches("y" * 50)
