@@ -228,7 +228,6 @@ class AlignedDecoder:
         self.streams = streams
         self.stop = tuple(stop)
         self.options = options or AlignedOptions()
-        self._eos = frozenset(model.vocabulary.eos_token_ids)
 
     def run(self, rows: Sequence[Row]) -> Iterator[None]:
         """Decode ``rows`` in place to their ends; yields after every round.
@@ -353,16 +352,9 @@ class AlignedDecoder:
             return True
         child = None if is_new else node.children.get(token_id)
         attempt.known = None if child is None else child[1]
-        row.covers = None
         row.log_probability += log_probability + node.log_raw
         row.stats.feasible_mass.append(math.exp(node.log_z))
-        if token_id in self._eos and row.matcher.is_accepting():
-            row.end(token_id)
-        else:
-            before = row.matcher.fork() if self.stop else None
-            row.accept(token_id, self.model.vocabulary)
-            if before is not None:
-                row.stop_at(self.stop, before, self.model.vocabulary)
+        row.append(token_id, self.model.vocabulary, self.stop)
         attempt.is_over = row.is_finished
         row.stats.mask_seconds += time.perf_counter() - begin
         return True

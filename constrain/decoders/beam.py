@@ -239,9 +239,7 @@ class BeamDecoder:
             line = lines[hypothesis.line]
             if row.covers is not None:
                 allowed = np.intersect1d(allowed, row.covers, assume_unique=True)
-                cover = np.full_like(line, -np.inf)
-                cover[row.covers] = line[row.covers]
-                line = cover
+                line = row.covered(line)
             token_ids, log_p = log_masked_row(line, allowed, self.sampling, row=row.index, step=step)
             ranks = row.log_probability + log_p
             if chosen:
@@ -261,15 +259,8 @@ class BeamDecoder:
 
     def _extended(self, extension: _Extension) -> Row:
         row = extension.parent.row.copy()
-        row.covers = None
         row.log_probability += extension.log_probability
-        if extension.token_id in self._eos and row.matcher.is_accepting():
-            row.end(extension.token_id)
-            return row
-        before = row.matcher.fork() if self.stop else None
-        row.accept(extension.token_id, self._vocabulary)
-        if before is not None:
-            row.stop_at(self.stop, before, self._vocabulary)
+        row.append(extension.token_id, self._vocabulary, self.stop)
         return row
 
     def _score(self, row: Row) -> float:

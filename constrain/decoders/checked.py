@@ -250,10 +250,7 @@ class _Attempt:
         row, tree = self.row, self.tree
         step = len(row.token_ids)
         rng = self.search.streams.generator(row.index, step, 1 + row.stats.backtracks)
-        if row.covers is not None:
-            cover = np.full_like(line, -np.inf)
-            cover[row.covers] = line[row.covers]
-            line = cover
+        line = row.covered(line)
         untried = allowed[~np.isin(allowed, list(node.children))] if node.children else allowed
         child = None
         while child is None and len(untried):

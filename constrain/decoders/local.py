@@ -186,11 +186,8 @@ class LocalDecoder:
 
     def _score(self, row: Row, line: NDArray[np.float32], allowed: IdArray, step: int) -> int:
         """Choose from ``allowed`` and add the choice to the row's probability and weight."""
-        if row.covers is not None:
-            # The model is asked for the tokens that may stand here; see ``constrain.text``.
-            cover = np.full_like(line, -np.inf)
-            cover[row.covers] = line[row.covers]
-            line = cover
+        # The model is asked for the tokens that may stand here; see ``constrain.text``.
+        line = row.covered(line)
         uniform = 0.0
         if len(allowed) > 1 and self.sampling.temperature > 0.0:
             uniform = self.streams.uniform(row.index, step)

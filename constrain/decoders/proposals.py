@@ -226,7 +226,6 @@ class WeightedStep:
         self.sampling = sampling
         self.stop = tuple(stop)
         self._vocabulary = vocabulary
-        self._eos = frozenset(vocabulary.eos_token_ids)
 
     def extend(self, row: Row, line: Scores, rng: np.random.Generator) -> Extended:
         """Append one token to ``row`` in place; where none fits, finish the row with weight 0.
@@ -254,18 +253,10 @@ class WeightedStep:
             row.is_finished, row.is_complete = True, False
             row.stats.mask_seconds += time.perf_counter() - begin
             return Extended(-math.inf, proposed.entropy)
-        row.covers = None
         token_id = int(model.token_ids[proposed.place])
         log_probability = float(model.log_probabilities[proposed.place])
         row.log_probability += log_probability + model.log_kept
         row.stats.feasible_mass.append(math.exp(proposed.log_weight))
-        # A spec may name an end token for a place where the output goes on.
-        if token_id in self._eos and row.matcher.is_accepting():
-            row.end(token_id)
-        else:
-            before = row.matcher.fork() if self.stop else None
-            row.accept(token_id, self._vocabulary)
-            if before is not None:
-                row.stop_at(self.stop, before, self._vocabulary)
+        row.append(token_id, self._vocabulary, self.stop)
         row.stats.mask_seconds += time.perf_counter() - begin
         return Extended(log_probability, proposed.entropy)

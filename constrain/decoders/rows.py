@@ -186,6 +186,28 @@ class Row:
                 self.is_finished = True
                 return
 
+    def covered(self, line: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The model's row under the condition of healing: ``covers`` alone may come."""
+        if self.covers is None:
+            return line
+        cover = np.full_like(line, -np.inf)
+        cover[self.covers] = line[self.covers]
+        return cover
+
+    def append(self, token_id: int, vocabulary: Vocabulary, stop: tuple[bytes, ...]) -> None:
+        """Append a chosen token, which ends the output if it is an end token where the output is complete.
+
+        A spec may name an end token for a place where the output goes on.
+        """
+        self.covers = None
+        if token_id in vocabulary.eos_token_ids and self.matcher.is_accepting():
+            self.end(token_id)
+            return
+        before = self.matcher.fork() if stop else None
+        self.accept(token_id, vocabulary)
+        if before is not None:
+            self.stop_at(stop, before, vocabulary)
+
     def replay(self, token_ids: Sequence[int], vocabulary: Vocabulary) -> None:
         """Append tokens that were accepted before, none of which ended the output."""
         for token_id in token_ids:

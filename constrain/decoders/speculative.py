@@ -302,25 +302,16 @@ class SpeculativeDecoder:
         allowed = allowed_token_ids(bitmask[0], self._vocabulary.size)
         if row.covers is not None:
             allowed = np.intersect1d(allowed, row.covers, assume_unique=True)
-            cover = np.full_like(line, -np.inf)
-            cover[row.covers] = line[row.covers]
-            line = cover
+            line = row.covered(line)
         if not len(allowed):
             raise DeadEndError(
                 f"The spec of row {row.index} allows no token at step {step} with {row.remaining} tokens left."
             )
         choice = self._choose(rng, row, line, allowed, drafted, law)
-        row.covers = None
         row.log_probability += choice.log_probability
         row.log_weight += choice.log_feasible
         row.stats.feasible_mass.append(math.exp(choice.log_feasible))
-        if choice.token_id in self._eos and row.matcher.is_accepting():
-            row.end(choice.token_id)
-        else:
-            before = row.matcher.fork() if self.stop else None
-            row.accept(choice.token_id, self._vocabulary)
-            if before is not None:
-                row.stop_at(self.stop, before, self._vocabulary)
+        row.append(choice.token_id, self._vocabulary, self.stop)
         return choice.token_id == drafted
 
     def _choose(
