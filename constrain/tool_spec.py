@@ -22,6 +22,7 @@ from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.build import schema_grammar
 from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
+from constrain.grammars.json_schema.plain import MOST_DEEP, is_plain
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.tags.build import tagged_grammar
 from constrain.grammars.tags.formats import Choice, Constant, Embedded, Format, Marks
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _OPTIONS = ("whitespace", "unsupported", "max_whitespace")
 _MOST_GRAMMARS = 32
 _MOST_CHECKED = 4096
+_MOST_STATES_PER_CHARACTER = 16
 _grammars: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
 _checked: OrderedDict[tuple[str, SchemaOptions], tuple[str, ...]] = OrderedDict()
 _lock = threading.Lock()
@@ -255,12 +257,22 @@ def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str,
     with _lock:
         found = _checked.get(key)
     if found is None:
-        found = arguments_grammar(tool, options, watch).ignored
+        found = () if _is_plain(tool, watch.limits) else arguments_grammar(tool, options, watch).ignored
         with _lock:
             _checked[key] = found
             while len(_checked) > _MOST_CHECKED:
                 _checked.popitem(last=False)
     return found
+
+
+def _is_plain(tool: Tool, limits: Limits) -> bool:
+    """Is it certain, without reading the schema, that nothing of it is refused or left out?"""
+    room = min(limits.positions, limits.states)
+    return (
+        limits.nesting > MOST_DEEP
+        and len(tool.text) * _MOST_STATES_PER_CHARACTER <= room
+        and is_plain(json.loads(tool.text))
+    )
 
 
 def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:

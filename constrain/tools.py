@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import re
@@ -159,6 +158,8 @@ def _only(given: Mapping[str, Any], known: frozenset[str], place: str) -> None:
         return
     for key in given:
         if key not in known:
+            import difflib  # Slow to load, and needed for nothing else.
+
             near = difflib.get_close_matches(str(key), sorted(known), 1)
             raise SpecError(
                 f"{key!r:.60} is no key of a tool.",
