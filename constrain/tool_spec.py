@@ -257,7 +257,9 @@ def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str,
     with _lock:
         found = _checked.get(key)
     if found is None:
-        found = () if _is_plain(tool, watch.limits) else arguments_grammar(tool, options, watch).ignored
+        found = (
+            () if _is_plain(tool, options, watch.limits) else arguments_grammar(tool, options, watch).ignored
+        )
         with _lock:
             _checked[key] = found
             while len(_checked) > _MOST_CHECKED:
@@ -265,11 +267,13 @@ def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str,
     return found
 
 
-def _is_plain(tool: Tool, limits: Limits) -> bool:
+def _is_plain(tool: Tool, options: SchemaOptions, limits: Limits) -> bool:
     """Is it certain, without reading the schema, that nothing of it is refused or left out?"""
     room = min(limits.positions, limits.states)
     return (
-        limits.nesting > MOST_DEEP
+        # Else it is a pattern, which is read with a schema.
+        options.whitespace in ("flexible", "compact")
+        and limits.nesting > MOST_DEEP
         and len(tool.text) * _MOST_STATES_PER_CHARACTER <= room
         and is_plain(json.loads(tool.text))
     )
