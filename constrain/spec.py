@@ -349,12 +349,22 @@ def _schema_spec(
     limits: Limits | None,
 ) -> Spec:
     """Return the spec of a schema; ``tp`` is the Python type it comes from, if any."""
-    from constrain.grammars.json_schema.build import any_value, open_grammar
+    from constrain.grammars.json_schema.build import add_conflict, any_value, open_grammar
     from constrain.grammars.json_schema.options import SchemaOptions
 
     options = SchemaOptions(**given)
     watch = Watch(limits or Limits())
-    read = open_grammar(schema, options, watch=watch)
+
+    def build(rest: Any) -> Spec:
+        """Build a spec that nobody keeps, to see whether anything satisfies a schema."""
+        grammar = open_grammar(rest, options, watch=watch).grammar
+        return Spec("json_schema", "", grammar, shown="", watch=watch)
+
+    try:
+        read = open_grammar(schema, options, watch=watch)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, build)
+        raise
     text = schema if isinstance(schema, str) else _schema_text(schema)
     is_json = isinstance(schema, str) or not text.startswith(_LEVELS)
     default = SchemaOptions()
@@ -388,6 +398,9 @@ def _schema_spec(
 
     try:
         return spec_of(read)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, build)
+        raise
     except (LimitExceededError, UnsupportedFeatureError):
         if options.unsupported != "check":
             raise
