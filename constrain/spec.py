@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from typing import Literal as LiteralType
 
 from constrain.base_spec import Spec, encoded, shortened
-from constrain.checks import Check
 from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.explanation import Explanation
 from constrain.grammars.ir import (
@@ -36,7 +35,7 @@ from constrain.grammars.regex.parse import parse_regex
 from constrain.pickling import Held, Identity
 
 if TYPE_CHECKING:
-    from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
+    from constrain.grammars.json_schema.options import SchemaGrammar
 
 __all__ = ["Explanation", "Spec", "choice", "json_schema", "python_type", "regex"]
 
@@ -351,6 +350,7 @@ def _schema_spec(
     """Return the spec of a schema; ``tp`` is the Python type it comes from, if any."""
     from constrain.grammars.json_schema.build import add_conflict, any_value, open_grammar
     from constrain.grammars.json_schema.options import SchemaOptions
+    from constrain.schema_check import schema_checks
 
     options = SchemaOptions(**given)
     watch = Watch(limits or Limits())
@@ -393,7 +393,7 @@ def _schema_spec(
             options=chosen,
             shown=shortened(text if tp is None else name),
             watch=watch,
-            checks=_schema_checks(read, options, (text, chosen), watch),
+            checks=schema_checks(read, options, (text, chosen), watch),
         )
 
     try:
@@ -406,22 +406,6 @@ def _schema_spec(
             raise
     # Conjunctions that are too hard are left to the check with everything else.
     return spec_of(any_value(read.root, read.draft, options, watch))
-
-
-def _schema_checks(
-    read: SchemaGrammar, options: SchemaOptions, identity: object, watch: Watch
-) -> tuple[Check, ...]:
-    """Return the check of what the grammar of a schema leaves open."""
-    if not read.left_open:
-        return ()
-    from constrain.grammars.json_schema.evaluate import Evaluator
-    from constrain.grammars.json_schema.options import DRAFTS
-    from constrain.schema_check import SchemaCheck
-
-    evaluator = Evaluator(
-        read.root, DRAFTS[read.draft], options.registry, has_formats=options.formats, limits=watch.limits
-    )
-    return (SchemaCheck(evaluator, identity, read.left_open),)
 
 
 _LEVELS = "levels:"

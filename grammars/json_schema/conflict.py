@@ -111,7 +111,7 @@ class _Search:
                 if inner not in self._removed:
                     found[key] = self._pruned(member, inner)
                 elif self._is_schema(path) and key in _PROPERTIES and isinstance(member, dict):
-                    found[key] = dict.fromkeys(member, {})
+                    found[key] = {name: {} for name in member}
                 elif self._is_schema(path) and key == "prefixItems" and isinstance(member, list):
                     found[key] = [{}] * len(member)
                 elif not self._is_schema(path) and path[-1] in _PROPERTIES:
