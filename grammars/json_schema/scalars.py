@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammars.errors import UnsupportedFeatureError
@@ -62,6 +63,11 @@ def number(builder: Builder, facts: Facts) -> Alternatives:
     if pattern == EMPTY_LANGUAGE or (divisor is not None and not has_multiple(divisor, low, high)):
         builder.note_empty(f"no {name} is within the bounds", facts.pointer)
         return ()
+    if facts.not_multiples and kind == INTEGER:
+        least, unwanted = _whole_divisors(facts, divisor)
+        if any(least % number == 0 for number in unwanted):
+            builder.note_empty(f"every multiple of {least} is one of what it must not be", facts.pointer)
+            return ()
     is_free = low is None and high is None and not excluded
     limits = _divided(builder, facts, divisor, fraction, is_free)
     if kind == FRACTION:
@@ -95,10 +101,28 @@ def _bounded(low: Bound, high: Bound, excluded: tuple[Decimal, ...], fraction: s
     return alternate(piece for piece in pieces if piece != EMPTY_LANGUAGE)
 
 
+def _whole_divisors(facts: Facts, divisor: Fraction | None) -> tuple[int, set[int]]:
+    """Return what integers are multiples of, and what they must be no multiples of.
+
+    A whole number is a multiple of a fraction in lowest terms where it is one of the numerator.
+    """
+    return 1 if divisor is None else divisor.numerator, {number.numerator for number in facts.not_multiples}
+
+
 def _divided(
     builder: Builder, facts: Facts, divisor: Fraction | None, fraction: str, is_free: bool
 ) -> list[Pattern]:
     """Return what is demanded of multiples; exponents may follow where nothing else ``is_free``."""
+    if facts.not_multiples and facts.types & NUMBER == INTEGER:
+        least, unwanted = _whole_divisors(facts, divisor)
+        modulus = lcm(least, *unwanted)
+        if modulus <= multiples.MAX_REMAINDERS:
+            wanted = frozenset(
+                rest
+                for rest in range(0, modulus, least)
+                if not any(rest % number == 0 for number in unwanted)
+            )
+            return [multiples.whole_remainders(modulus, wanted, fraction)]
     limits: list[Pattern] = []
     for number in (*((divisor,) if divisor is not None else ()), *facts.not_multiples):
         if multiples.n_states(number) > multiples.MAX_STATES:
