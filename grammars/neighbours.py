@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from constrain.grammars import ir
 from constrain.grammars.adjacency import edge_characters
+from constrain.grammars.bits import members
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.build import is_nullable
 from constrain.grammars.regex.ranges import NONE, union
@@ -319,11 +320,3 @@ def _spread(sets: list[int], to: Sequence[list[int]], watch: Watch) -> None:
                 sets[k] |= sets[i]
                 if to[k]:
                     tasks.append(k)
-
-
-def members(bits: int) -> Iterator[int]:
-    """Yield the numbers of the bits that are set, rising."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low

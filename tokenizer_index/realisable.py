@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from constrain.grammars.bits import members
 from constrain.grammars.ir import Ignored
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.greedy import following_terminals
@@ -121,7 +122,7 @@ class _Analysis:
         self._rules = rules
         self._walk = walk
         self._ignored = ignored
-        self._outside = [b for b in ignored.terminals if b != lines.inner_newline]
+        self._outside = tuple(b for b in ignored.terminals if b != lines.inner_newline)
         self._lines = lines
         self._watch = watch
         self._symbols = set(rules.terminal_symbol) - lines.marks
@@ -132,11 +133,11 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
-        self._after_alike: dict[frozenset[int], int] = {}
+        self._after_alike: dict[int, int] = {}
+        self._ignored_bits = sum(1 << b for b in set(ignored.terminals))
         self._follow, firsts = following_terminals(rules, len(walk.first), lines.marks, watch)
-        ignored_bits = self._ignored_bits()
         expected = {
-            *(first | ignored_bits for first in firsts),
+            *(first | self._ignored_bits for first in firsts),
             *(self._expected_after(t) for t in self._symbols),
         }
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
@@ -145,15 +146,16 @@ class _Analysis:
             apart = 1 << lines.newline, 1 << lines.inner_newline
             expected = {bits & ~break_ for bits in expected for break_ in apart}
         walk.keep_together(expected)
-        # Terminals that nothing comes before, by what they begin with: they follow the same ones.
+        # Terminals by what they begin with: those that nothing comes before follow the same ones.
         self._groups: dict[int, int] = {}
-        self._special = []
+        self._group_of: dict[int, int] = {}
+        self._special = 0
         for u in sorted(self._symbols):
+            begins = self._group_of[u] = walk.begins(u, -1)
+            self._groups[begins] = self._groups.get(begins, 0) | 1 << u
             if walk.above(u):
-                self._special.append(u)
-            else:
-                begins = walk.begins(u, 0)
-                self._groups[begins] = self._groups.get(begins, 0) | 1 << u
+                self._special |= 1 << u
+        self._plain: dict[tuple[int, Sequence[int]], int] = {}
 
     # ------------------------------------------------------------------------------ pairs
 
@@ -161,22 +163,34 @@ class _Analysis:
         """Return the bits of all terminals that may be expected where ``t`` was read."""
         if t in self._ignored.terminals:
             return -1
-        alike = self._walk.may_end_with(t)
-        self._watch.step(_PLACE, 1 + len(alike) // 8)
-        key = frozenset(alike)
-        found = self._after_alike.get(key)
+        alike = self._walk.alike(t)
+        found = self._after_alike.get(alike)
         if found is None:
             found = -1
-            if key.isdisjoint(self._ignored.terminals):
-                self._watch.step(_PLACE, 1 + len(alike) * len(self._walk.first) // 256)
-                found = self._ignored_bits()
-                for x in alike:
+            if not alike & self._ignored_bits:
+                self._watch.step(_PLACE, 1 + alike.bit_count() * (1 + len(self._walk.first) // 256))
+                found = self._ignored_bits
+                for x in members(alike):
                     found |= self._follow.get(x, 0)
-            self._after_alike[key] = found
+            self._after_alike[alike] = found
         return found
 
-    def _ignored_bits(self) -> int:
-        return sum(1 << b for b in self._ignored.terminals)
+    def _plainly_fine(self, goes_on: int, ignored: Sequence[int]) -> int:
+        """Return terminals that may follow one which only bytes of ``goes_on`` continue.
+
+        At once, or behind a lexeme of ``ignored``. It is plain to see, without a walk.
+        """
+        found = self._plain.get((goes_on, ignored))
+        if found is None:
+            walk, found = self._walk, 0
+            kept = [goes_on]
+            kept += [walk.may_continue(b) for b in ignored if walk.begins(b, -1) & ~goes_on]
+            self._watch.step(_PLACE, 1 + len(self._groups))
+            for begins, group in self._groups.items():
+                if any(begins & ~bytes_ for bytes_ in kept):
+                    found |= group
+            self._plain[goes_on, ignored] = found
+        return found
 
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
@@ -196,28 +210,31 @@ class _Analysis:
     def _refused(self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False) -> int:
         """Return the bits of ``expected`` that may not follow ``t``, directly or behind ignored text."""
         walk = self._walk
-        refused = 0
-        near = self._expected_after(t)
+        self._watch.step(_PLACE)
         # The last ignored lexeme that is allowed in a row has none behind it.
         most = self._ignored.most
         may_part = most is None or (most > 0 and not is_ignored)
-        # Walks are long, and where a separator is plain to see they would tell nothing more.
-        plain = [b for b in ignored if may_part and walk.begins(b, -1) & ~walk.may_continue(t)]
+        left = expected & self._all & ~self._plainly_fine(walk.may_continue(t), ignored if may_part else ())
+        if not left:
+            return 0
+        refused = 0
+        near = self._expected_after(t)
         gaps: Sequence[int] | None = None
-        kinds = [(begins, -1, members & expected) for begins, members in self._groups.items()]
-        kinds += [(0, u, 1 << u) for u in self._special if expected >> u & 1]
-        self._watch.step(_PLACE, 1 + len(kinds))
-        for begins, u, members in kinds:
-            if not members or begins & ~walk.may_continue(t):
-                continue
-            behind = begins if u < 0 else walk.begins(u, -1)
-            if any(behind & ~walk.may_continue(b) for b in plain):
-                continue
-            if not walk.may_follow(t, begins if u < 0 else walk.begins(u, near)):
+        while left:
+            u = (left & -left).bit_length() - 1
+            begins = behind = self._group_of[u]
+            alike = 1 << u
+            if self._special >> u & 1:
+                begins = walk.begins(u, near)
+            else:
+                alike = self._groups[begins] & left & ~self._special
+            left &= ~alike
+            self._watch.step(_PLACE)
+            if not walk.may_follow(t, begins):
                 if gaps is None:
-                    gaps = self._ignored_after(t, ignored) if may_part else []
+                    gaps = self._ignored_after(t, ignored) if may_part else ()
                 if not any(walk.may_follow(b, behind) for b in gaps):
-                    refused |= members
+                    refused |= alike
         return refused
 
     # ------------------------------------------------------------------------------ blocked text
@@ -246,10 +263,10 @@ class _Analysis:
         """
         if b in self._symbols:
             return 0
-        if any(self._may_ever_follow(b, u, self._outside) for u in _members(refused)):
+        if any(self._may_ever_follow(b, u, self._outside) for u in members(refused)):
             return 0
-        near = [x for x in self._walk.beside[b] if x in self._ignored.terminals or refused >> x & 1]
-        if any(self._walk.may_end_beside(x, b) for x in near):
+        near = self._walk.company(b) & (self._ignored_bits | refused) & ~(1 << b)
+        if any(self._walk.may_end_beside(x, b) for x in members(near)):
             return 0
         return refused
 
@@ -295,7 +312,7 @@ class _Analysis:
                     within = 0
             if out or within:
                 after_ignored[b] = out, within
-        hidden = sum(1 << u for u in self._symbols if not self._walk.begins(u, -1))
+        hidden = self._groups.get(0, 0)
         if not (hidden or after_ignored or any(map(any, refused.values()))):
             return Realisable(None, None, blocked, frozenset(is_open))
 
@@ -320,7 +337,7 @@ class _Analysis:
     def _never(self, t: int, refused: tuple[int, int]) -> tuple[int, int]:
         """Return which of the terminals refused behind ``t``, outside and inside brackets, never follow it."""
         found = 0
-        for u in _members(refused[0] | refused[1]):
+        for u in members(refused[0] | refused[1]):
             if not self._may_ever_follow(t, u, self._ignored.terminals):
                 found |= 1 << u
         return refused[0] & found, refused[1] & found
@@ -412,7 +429,7 @@ class _Places:
             behind = together.get(key)
             if behind is None:
                 behind = 0
-                for last in _members(key[0]):
+                for last in members(key[0]):
                     behind |= ends[last * n + target]
                 together[key] = behind
             found |= behind
@@ -519,7 +536,7 @@ class _Places:
     def _named(self, t: int, kind: int, d: int) -> tuple[int, int]:
         """Return ``t`` and a terminal that may not follow it; ``t`` twice where something farther is to blame."""
         refused = self._refused[kind][self._inside[d]] or self._refused[kind][0]
-        return t, next(_members(refused), t)
+        return t, next(members(refused), t)
 
     def _first_problem(self) -> tuple[int, int]:
         every = {**self._kind, **self._ignored_kind}
@@ -542,11 +559,3 @@ def may_nest(rules: Rules) -> bool:
                 if component[called] == component[rule]:
                     return True
     return False
-
-
-def _members(bits: int) -> Iterator[int]:
-    """Yield the numbers of the bits of ``bits`` that are set, rising."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low

@@ -9,11 +9,12 @@ from typing import NoReturn
 
 from constrain.grammars import ir
 from constrain.grammars.adjacency import edge_characters
+from constrain.grammars.bits import members
 from constrain.grammars.lark_syntax.edges import Condition, Side, continuing, holds, read_on, refused_bytes
 from constrain.grammars.lark_syntax.lexicon import Lexicon
 from constrain.grammars.lark_syntax.terminals import Lexeme
 from constrain.grammars.limits import Watch
-from constrain.grammars.neighbours import Neighbours, members, neighbours
+from constrain.grammars.neighbours import Neighbours, neighbours
 from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize
 
 
