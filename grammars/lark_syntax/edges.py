@@ -67,6 +67,8 @@ class Edges:
 def split(tree: Tree) -> tuple[Tree, Edges]:
     """Return ``tree`` without the lookaround at its ends, and that lookaround."""
     edges = Edges()
+    if not isinstance(tree, Node):
+        return tree, edges
     tree = run(_strip(tree, True, edges))
     return run(_strip(tree, False, edges)), edges
 
