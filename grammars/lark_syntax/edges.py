@@ -88,7 +88,8 @@ def _strip(tree: Tree, at_end: bool, edges: Edges) -> Task[Tree]:
             n_before = len(found)
             places = range(len(left) - 1, -1, -1) if at_end else range(len(left))
             for i in places:
-                left[i] = yield _strip(left[i], at_end, edges)
+                if isinstance(left[i], Node):
+                    left[i] = yield _strip(left[i], at_end, edges)
                 if tree_lengths(left[i])[1] != 0:
                     break
             core = sequence(left)

@@ -81,14 +81,13 @@ class Scanner:
         """Return the token that was looked at, and look at the one after it."""
         last = self.token
         self.watch.step("the text of the grammar")
-        kind: str | None = "skip"
-        while kind == "skip":
-            found = _TOKENS.match(self.text, self.at)
-            assert found is not None  # it matches the empty text
+        while found := _TOKENS.match(self.text, self.at):
             self.at, kind = found.end(), found.lastgroup
-        if kind:
-            self.token = Token(kind, found[kind], found.start(kind))
-            return last
+            if kind is None:
+                break
+            if kind != "skip":
+                self.token = Token(kind, found[kind], found.start(kind))
+                return last
         if self.at < len(self.text):
             self.fail_at_character()
         self.token = Token("end", "", self.at)

@@ -238,6 +238,8 @@ def _is_nullable(pattern: Pattern) -> Task[bool]:
 
 def lengths(pattern: Pattern) -> tuple[int, int | None]:
     """Return bounds on the number of characters of the members (the upper one may be ``None``)."""
+    if type(pattern) is CharacterClass:
+        return 1, 1
     return run(_lengths(pattern))
 
 

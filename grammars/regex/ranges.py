@@ -6,6 +6,7 @@ Two sets are equal exactly if their tuples are.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -39,6 +40,9 @@ def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _without_surrogates(pairs: list[tuple[int, int]]) -> Ranges:
+    i = bisect_left(pairs, (0xD800, 0))
+    if (i == 0 or pairs[i - 1][1] < 0xD800) and (i == len(pairs) or pairs[i][0] > 0xDFFF):
+        return tuple(pairs)  # as most are
     out: list[tuple[int, int]] = []
     for low, high in pairs:
         if high < 0xD800 or low > 0xDFFF:
@@ -98,6 +102,8 @@ def intersect(first: Ranges, second: Ranges) -> Ranges:
 
 def difference(first: Ranges, second: Ranges) -> Ranges:
     """Return the values of ``first`` that are not in ``second``."""
+    if not first or not second:
+        return first
     return intersect(first, complement(second))
 
 
