@@ -86,16 +86,21 @@ def intersect(first: Ranges, second: Ranges) -> Ranges:
         return second
     if second == FULL:
         return first
+    if len(first) > len(second):
+        first, second = second, first
     out: list[tuple[int, int]] = []
-    i = j = 0
-    while i < len(first) and j < len(second):
-        low = max(first[i][0], second[j][0])
-        high = min(first[i][1], second[j][1])
-        if low <= high:
-            out.append((low, high))
-        if first[i][1] < second[j][1]:
-            i += 1
-        else:
+    j, n = 0, len(second)
+    for low, high in first:
+        # The first range that doesn't end before this one.
+        j = max(j, bisect_left(second, (low, -1), j) - 1)
+        while j < n:
+            other_low, other_high = second[j]
+            if other_low > high:
+                break
+            if other_high >= low:
+                out.append((max(other_low, low), min(other_high, high)))
+                if other_high > high:
+                    break
             j += 1
     return tuple(out)
 
