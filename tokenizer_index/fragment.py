@@ -71,11 +71,11 @@ def _chain(data: bytes) -> Fragment:
     n = len(data)
     if n == 0:
         return empty_fragment(nullable=True)
-    positions, edges = array("i"), array("i")
-    for i, byte in enumerate(data):
-        positions.extend((1, 0, 0, 0, -1, n - i))
-        edges.extend((byte, byte, i + 1, ALWAYS, KEEP))
-    positions.extend((0, 1, 0, 0, -1, 0))
+    positions = array("i", (1, 0, 0, 0, -1, 0)) * n + array("i", (0, 1, 0, 0, -1, 0))
+    positions[N_POSITION_COLUMNS - 1 :: N_POSITION_COLUMNS] = array("i", range(n, -1, -1))
+    edges = array("i", (0, 0, 0, ALWAYS, KEEP)) * n
+    edges[0::N_EDGE_COLUMNS] = edges[1::N_EDGE_COLUMNS] = array("i", list(data))
+    edges[2::N_EDGE_COLUMNS] = array("i", range(1, n + 1))
     inner = 0
     for byte in set(data[1:]):
         inner |= 1 << byte
