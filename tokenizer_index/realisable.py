@@ -323,7 +323,17 @@ class _Analysis:
             carries: Carries,
         ) -> _Places:
             rules, lines = self._rules, self._lines
-            return _Places(rules, refused, ignored, hidden, self._ignored, lines, carries, self._watch)
+            return _Places(
+                rules,
+                refused,
+                ignored,
+                hidden,
+                self._ignored,
+                lines,
+                carries,
+                self._walk.company,
+                self._watch,
+            )
 
         found = places(refused, after_ignored, hidden, self._walk.carries).problem()
         dead_end, is_empty = None, False
@@ -359,10 +369,12 @@ class _Places:
         ignored: Ignored,
         lines: Marks,
         carries: Carries,
+        company: Callable[[int], int],
         watch: Watch,
     ) -> None:
         self._rules = rules
         self._carries = carries
+        self._company = company
         self._ignored = ignored
         self._lines = lines
         self._watch = watch
@@ -381,56 +393,85 @@ class _Places:
         starts = set(rules.rule_start)
         self._inside = [d not in starts and lines.is_inside[r] for d, r in enumerate(rules.rule_of)]
         self._n = len(rules.rule_of)
-        self._ends = [0] * (self._n * len(numbers))
+        # For each dotted state the kinds that are asked for there, each with the kinds with which its rule may end.
+        self._ends: list[dict[int, int]] = [{} for _ in range(self._n)]
+        self._todo: set[int] = set()
         self._fill()
 
+    def _ask(self, kind: int, d: int) -> int:
+        """Return what is known of a kind at a dotted state, which is found from now on."""
+        known = self._ends[d].get(kind)
+        if known is None:
+            known = self._ends[d][kind] = 0
+            self._todo.add(d)
+        return known
+
     def _fill(self) -> None:
-        """Find for each kind and dotted state the kinds with which its rule may end: the least fixpoint."""
-        n, ends, rules = self._n, self._ends, self._rules
-        # For each dotted state those whose ends are made from its own.
+        """Find for kinds and dotted states the kinds with which the rule may end: the least fixpoint.
+
+        Most kinds are never met at most dotted states, and not asked for: only where a text begins, behind their own
+        terminals, where a rule begins in which they come first, behind rules that may end with them, and, if
+        ignored, everywhere.
+        """
+        n, ends, rules, todo = self._n, self._ends, self._rules, self._todo
+        # For each dotted state those whose ends are made from its own, and where each rule is called from.
         users: list[set[int]] = [set() for _ in range(n)]
+        behind: list[list[int]] = [[] for _ in rules.rule_start]
         for d in range(n):
             for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
-                users[rules.terminal_target[e]].add(d)
+                t, target = rules.terminal_symbol[e], rules.terminal_target[e]
+                users[target].add(d)
+                kind = self._newline_kind if t in self._lines.marks else self._kind[t]
+                if kind >= 0:
+                    self._ask(kind, target)
             for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                 users[rules.rule_target[e]].add(d)
                 users[rules.rule_start[rules.rule_symbol[e]]].add(d)
-        todo = set(range(n))
+                behind[rules.rule_symbol[e]].append(rules.rule_target[e])
+            for kind in (*self._ignored_kind.values(), *[0] * (d < rules.n_starts)):
+                self._ask(kind, d)
+        last = [0] * len(behind)
         while todo:
             # Later states first: most ends come from behind.
             for d in sorted(todo, reverse=True):
                 todo.discard(d)
-                self._watch.step(_PLACE, len(self._refused))
+                rule, before = rules.rule_of[d], last[rules.rule_of[d]]
                 is_changed = False
                 together: dict[tuple[int, int], int] = {}
-                for k in range(len(self._refused)):
+                for k in list(ends[d]):
+                    self._watch.step(_PLACE, 1 + rules.terminal_offsets[d + 1] - rules.terminal_offsets[d])
                     found = self._ends_of(k, d, together)
-                    if found != ends[k * n + d]:
-                        ends[k * n + d] = found
+                    if found != ends[d][k]:
+                        ends[d][k] = found
+                        last[rule] |= found
                         is_changed = True
+                for kind in members(last[rule] & ~before):
+                    self._watch.step(_PLACE, len(behind[rule]))
+                    for target in behind[rule]:
+                        self._ask(kind, target)
                 if is_changed:
                     todo |= users[d]
 
     def _ends_of(self, k: int, d: int, together: dict[tuple[int, int], int]) -> int:
         """Return the kinds for ``k`` and ``d``; ``together`` keeps, for kinds and a state behind a rule, all theirs."""
-        rules, n, ends = self._rules, self._n, self._ends
+        rules, ends = self._rules, self._ends
         refused = self._refused[k][self._inside[d]]
         found = 1 << k if rules.is_final[d] else 0
         for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
             u, target = rules.terminal_symbol[e], rules.terminal_target[e]
             if u in self._lines.marks:
                 if k == self._newline_kind:
-                    found |= ends[k * n + target]
+                    found |= ends[target][k]
             elif not refused >> u & 1:
-                found |= ends[self._kind[u] * n + target]
+                found |= ends[target][self._kind[u]]
         for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
             target = rules.rule_target[e]
-            key = ends[k * n + rules.rule_start[rules.rule_symbol[e]]], target
+            key = self._ask(k, rules.rule_start[rules.rule_symbol[e]]), target
             behind = together.get(key)
             if behind is None:
                 behind = 0
                 for last in members(key[0]):
-                    behind |= ends[last * n + target]
+                    behind |= self._ask(last, target)
                 together[key] = behind
             found |= behind
         return found
@@ -446,7 +487,7 @@ class _Places:
     def are_out_of_reach(self, enough: Callable[[Iterator[bool]], bool]) -> bool:
         """Is no end known from the beginning of the text, be it from ``any`` or ``all`` of its alternatives?"""
         every = self._last_kinds()
-        ends = (self._ends[start] & every != 0 for start in range(self._rules.n_starts))
+        ends = (self._ends[start][0] & every != 0 for start in range(self._rules.n_starts))
         return not (self._rules.start_nullable or enough(ends))
 
     def problem(self) -> tuple[int, int] | None:
@@ -463,8 +504,11 @@ class _Places:
         for rule, wanted, goes_on in contexts:  # grows while it is read
             for d in dots[rule]:
                 self._watch.step(_PLACE)
+                good = -1
                 for t, kind in self._read_at(d, wanted, goes_on):
-                    if not any(self._carries(t, u) for u in self._good_at(d, wanted)):
+                    if good < 0:
+                        good = self._good_at(d, wanted)
+                    if not any(self._carries(t, u) for u in members(good & self._company(t))):
                         return self._named(t, kind, d)
                 for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                     called, target = rules.rule_symbol[e], rules.rule_target[e]
@@ -478,11 +522,11 @@ class _Places:
 
     def _read_at(self, d: int, wanted: int, after_rule: bool) -> Iterator[tuple[int, int]]:
         """Yield terminals, and their kinds, that may be read at ``d`` without a known way on behind them."""
-        rules, n, ends = self._rules, self._n, self._ends
+        rules, ends = self._rules, self._ends
         for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
             t = rules.terminal_symbol[e]
             kind = self._newline_kind if t in self._lines.marks else self._kind[t]
-            if not ends[kind * n + rules.terminal_target[e]] & wanted:
+            if not ends[rules.terminal_target[e]].get(kind, 0) & wanted:
                 yield t, kind
         # What a rule begins with need not go on; who calls it must.
         is_first = d < rules.n_starts
@@ -492,21 +536,21 @@ class _Places:
         if self._goes_on(d, after_rule):
             for b, k in self._ignored_kind.items():
                 is_read = b != self._lines.inner_newline or self._inside[d]
-                if is_read and self._refused[k][self._inside[d]] and not ends[k * n + d] & wanted:
+                if is_read and self._refused[k][self._inside[d]] and not ends[d][k] & wanted:
                     yield b, k
 
     def _wanted(self, d: int, wanted: int) -> int:
         """Return the kinds from which there is a way from ``d`` to the end of its rule, with one of ``wanted``."""
         found = 0
-        for k in range(len(self._refused)):
-            if self._ends[k * self._n + d] & wanted:
+        for k, ends in self._ends[d].items():
+            if ends & wanted:
                 found |= 1 << k
         return found
 
-    def _good_at(self, d: int, wanted: int) -> set[int]:
-        """Return the terminals expected at ``d`` behind which there is a way."""
+    def _good_at(self, d: int, wanted: int) -> int:
+        """Return the bits of the terminals expected at ``d`` behind which there is a way."""
         rules = self._rules
-        found: set[int] = set()
+        found = 0
         places = [(d, wanted)]
         seen = set(places)
         for place, kinds in places:  # grows while it is read
@@ -516,7 +560,7 @@ class _Places:
                 if t not in self._lines.marks:
                     after = self._wanted(rules.terminal_target[e], kinds)
                     if after >> self._kind[t] & 1:
-                        found.add(t)
+                        found |= 1 << t
             for e in range(rules.rule_offsets[place], rules.rule_offsets[place + 1]):
                 called = rules.rule_start[rules.rule_symbol[e]], self._wanted(rules.rule_target[e], kinds)
                 if called not in seen:
