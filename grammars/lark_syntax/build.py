@@ -208,12 +208,15 @@ class _Builder:
     def expression(self, node: Node, body: Body, scope: Scope, entry: Entry) -> Task[ir.Expression]:
         """Return the expression of ``node``."""
         module = body.module
-        self.watch.step(f"rule {entry.name!r}")
+        self.watch.step(
+            f"rule {entry.name!r}", 1 + len(node.parts) if isinstance(node, Sequence | Choice) else 1
+        )
         parts: list[ir.Expression] = []
         match node:
             case Sequence(items):
                 for item in items:
-                    parts.append((yield self.expression(item, body, scope, entry)))
+                    known = self.leaf(item, body, scope)
+                    parts.append(known or (yield self.expression(item, body, scope, entry)))
                 return ir.Sequence(tuple(parts))
             case Choice(items, aliases):
                 if aliases and entry.name.startswith("_"):
@@ -222,10 +225,13 @@ class _Builder:
                         aliases[0],
                     )
                 for item in items:
-                    parts.append((yield self.expression(item, body, scope, entry)))
+                    known = self.leaf(item, body, scope)
+                    parts.append(known or (yield self.expression(item, body, scope, entry)))
                 return ir.Choice(tuple(parts))
             case Repeat(inner, minimum, maximum):
-                return ir.Repetition((yield self.expression(inner, body, scope, entry)), minimum, maximum)
+                known = self.leaf(inner, body, scope)
+                known = known or (yield self.expression(inner, body, scope, entry))
+                return ir.Repetition(known, minimum, maximum)
             case Symbol() | Usage():
                 found = self.argument(node, body, scope)
                 if isinstance(found, str):
@@ -250,8 +256,17 @@ class _Builder:
                 return reference
         raise TypeError(f"no node: {node!r}")
 
+    def leaf(self, node: Node, body: Body, scope: Scope) -> ir.Expression | None:
+        """Return what a name or a string stands for, as most nodes are one; ``None`` where it takes more to say."""
+        if isinstance(node, Symbol):
+            found = self.named_symbol(node, body, scope)
+            return None if isinstance(found, str) else found
+        return self.lexicon.literal(node, body.module) if isinstance(node, Quoted) else None
+
     def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
         """Return what a name, or a template with arguments, or an argument of one stands for."""
+        if isinstance(node, Symbol):
+            return self.named_symbol(node, body, scope)
         # Arguments nest; they are worked off innermost first.
         todo: list[tuple[Node, bool]] = [(node, False)]
         done: list[Argument] = []

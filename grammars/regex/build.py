@@ -202,6 +202,9 @@ def intersect(parts: Iterable[Pattern]) -> Pattern:
 
 def is_nullable(pattern: Pattern) -> bool:
     """Does the language hold the empty text?"""
+    kind = type(pattern)
+    if kind is Literal or kind is CharacterClass:  # as most are
+        return kind is Literal and not pattern.data  # type: ignore[union-attr]
     return run(_is_nullable(pattern))
 
 
@@ -212,6 +215,10 @@ def _is_nullable(pattern: Pattern) -> Task[bool]:
         case Repeat(body, minimum):
             return minimum == 0 or (yield _is_nullable(body))
         case Concatenation(parts) | Intersection(parts):
+            for part in parts:
+                kind = type(part)
+                if kind is CharacterClass or (kind is Literal and part.data):  # type: ignore[union-attr]
+                    return False
             for part in parts:
                 if not (yield _is_nullable(part)):
                     return False
@@ -231,6 +238,8 @@ def _is_nullable(pattern: Pattern) -> Task[bool]:
 
 def lengths(pattern: Pattern) -> tuple[int, int | None]:
     """Return bounds on the number of characters of the members (the upper one may be ``None``)."""
+    if type(pattern) is CharacterClass:
+        return 1, 1
     return run(_lengths(pattern))
 
 
