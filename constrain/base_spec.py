@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from constrain.checks import Check, FunctionCheck, Tally, begin_all, holds
 from constrain.combined_checks import either, in_sequence
 from constrain.errors import LimitExceededError, SpecError, UnsupportedFeatureError
-from constrain.explanation import Explanation, explain_failure, place_explanation, shown_names, with_word
+from constrain.explanation import (
+    Explanation,
+    character_start,
+    explain_failure,
+    place_explanation,
+    shown_names,
+    with_word,
+)
 from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
@@ -374,9 +381,12 @@ class Spec:
         arena, state, offset = self._read(data[:end])
         if state >= 0 and end == len(data) and arena.is_accepting(state):
             return self._explain_checks(data, offset)
+        begin = offset
         if state < 0:
-            arena, state, offset = self._read(data[:offset])
-        expected = self._expected(data[:offset])
+            # What stands in place of a character is told, not what its last bytes might be.
+            begin = character_start(data, offset)
+            arena, state, _ = self._read(data[:begin])
+        expected = self._expected(data[:begin])
         grammar = self.grammar
         shown = shown_names(grammar)
         layout = grammar.indentation

@@ -5516,7 +5516,8 @@ def _pick_node(h, first, n, level, is_full, is_wide):
     """
     nodes = _view(h, BUF_NODE)
     pick = -1
-    nearest = INFINITE
+    # More than any distance: an open node is always picked, or the search would never end.
+    nearest = LOW32
     for i in range(first, n):
         if _get64(nodes, 5 * i + 4) != 0 or _get64(nodes, 5 * i + 1) != level:
             continue

@@ -35,6 +35,7 @@ from constrain.grammars.recursion import Task, run
 __all__ = ["LarkGrammar", "LarkOptions", "Layout", "lark_grammar", "read_lark"]
 
 _START = "start"
+_INSIDE = " (%lark"
 
 Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
 # What a template's parameter stands for: a reference, or the name of a template.
@@ -43,6 +44,7 @@ Scope: TypeAlias = Mapping[str, Argument]
 
 
 _DEFAULT = LarkOptions()
+_INSIDE = " (%lark"
 
 
 def lark_grammar(
@@ -103,6 +105,7 @@ def _read(
     grammar = yield builder.grammar(_START if start is None else start)
     entries = definitions.entries.values()
     places = {entry.name: entry.offset for entry in entries if entry.module is definitions.module}
+    places.update(builder.places)
     return LarkGrammar(embed(grammar, builder.lexicon.inner), tuple(builder.dropped), read_files, places)
 
 
@@ -122,6 +125,8 @@ class _Builder:
         self.depth = depth
         self.lexicon = Lexicon(definitions, options, watch)
         self.dropped: dict[str, None] = {}
+        # Of what nested grammars define.
+        self.places: dict[str, int] = {}
         self.rules: dict[str, ir.Expression] = {}
         self.pointers: dict[str, str] = {}
         self.queue: list[tuple[str, Entry, Scope]] = []
@@ -164,11 +169,13 @@ class _Builder:
             grammar = ir.pattern_grammar(pattern, "%regex")
         else:
             try:
-                grammar = self.json(node.value) if node.kind == "%json" else (yield self.lark(node.value))
+                grammar = self.json(node.value) if node.kind == "%json" else (yield self.lark(node, module))
             except SpecError as error:
                 if not error.message.startswith(f"{node.kind}: "):
                     error.message = f"{node.kind}: {error.message}"
-                error.place(module.text, node.offset)
+                is_inside = node.kind == "%lark" and error.source == node.value and error.offset is not None
+                offset = node.start + (error.offset or 0) if is_inside else node.offset
+                error.place(module.text, offset)
                 raise
         found = self.lexicon.terminal_of[id(node)] = self.lexicon.place(grammar, node.kind)
         return found
@@ -182,12 +189,28 @@ class _Builder:
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
-    def lark(self, text: str) -> Task[ir.Grammar]:
+    def lark(self, node: Nested, module: Module) -> Task[ir.Grammar]:
         """Return a nested grammar, which has its own names and ignored text."""
         options = replace(self.options, indentation=None)
-        read: LarkGrammar = yield _read(text, None, self.watch, options, {}, {}, self.depth + 1)
+        read: LarkGrammar = yield _read(node.value, None, self.watch, options, {}, {}, self.depth + 1)
         self.dropped.update(dict.fromkeys(read.ignored))
-        return read.grammar
+        if module is not self.definitions.module:
+            return read.grammar
+        # Its names are others than those outside, so they get the places along.
+        moved = {}
+        for pointer, offset in read.places.items():
+            before = module.text[: node.start + offset]
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            moved[pointer] = f"{pointer.partition(_INSIDE)[0]}{_INSIDE}, line {line}, column {column})"
+            self.places[moved[pointer]] = len(before)
+        return replace(
+            read.grammar,
+            terminals=tuple(
+                replace(t, pointer=moved.get(t.name if t.pointer is None else t.pointer, t.pointer))
+                for t in read.grammar.terminals
+            ),
+            pointers={name: moved.get(pointer, pointer) for name, pointer in read.grammar.pointers.items()},
+        )
 
     # -------------------------------------------------------------------------------- rules
 
