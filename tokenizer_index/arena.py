@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -220,6 +221,7 @@ class _Layout:
         self.tables = np.array(order)
         self.offsets = np.array([8 * self.place[table][0] for table in order])
         self.sizes = np.array([_FIRST[table] for table in order])
+        self.first_offsets = np.array([self.place[table][0] for table in _OFFSET_TABLES])
 
 
 _LAYOUT = _Layout()
@@ -318,6 +320,7 @@ class _Shared:
         }
         self.columns = [(t, _address(a), a.size) for t, a in arrays.items()]
         self.roots = _roots(index)
+        self.n_layers = len(index.layers) if index.has_slice else 0
         table = index.slice_table
         # Bytes where the slice's automaton changes: classes must not straddle them.
         self.slice_cuts = [b for b in range(1, 256) if (table[:, b] != table[:, b - 1]).any()]
@@ -459,7 +462,7 @@ class Arena:
         header[k.S_WORDS] = index.n_words
         header[k.S_TRIES] = len(index.trie_base)
         header[k.S_LONGEST] = index.max_token_length
-        header[k.S_LAYERS] = len(index.layers) if index.has_slice and self.options.use_slices else 0
+        header[k.S_LAYERS] = self._shared.n_layers if self.options.use_slices else 0
         header[k.S_SLICE_STATES] = len(index.slice_table)
         header[k.S_USE_SLICES] = self.options.use_slices
         header[k.S_USE_MEMO] = self.options.use_mask_memo
@@ -489,11 +492,10 @@ class Arena:
         if has_texts:
             cuts[:256] = True
         cuts[0] = False
-        classes = np.cumsum(cuts[:256]).astype(np.uint8)
-        n_classes = int(classes[255]) + 1
+        classes = np.cumsum(cuts[:256], dtype=np.uint8)
+        cuts[0] = cuts[256] = True
         first = np.flatnonzero(cuts[:256])
-        first = np.concatenate((np.zeros(1, np.int64), first))
-        width = np.diff(np.concatenate((first, np.array([256]))))
+        n_classes = len(first)
         self._class_first = first
         self.classes = classes
         self.n_classes = n_classes
@@ -506,7 +508,7 @@ class Arena:
         minus, zero, one = _MINUS, _ZERO, _ONE
         ends = np.array([network.n_terminals], np.int32)
         pieces: list[tuple[int, tuple[NDArray[np.int32], ...]]] = [
-            (k.CLASS_BYTE, (np.where(width == 1, first, -1).astype(np.int32),)),
+            (k.CLASS_BYTE, (np.where(cuts[first + 1], first, -1).astype(np.int32),)),
             (k.EDGE_LOW, (classes[low].astype(np.int32),)),
             (k.EDGE_HIGH, (classes[high].astype(np.int32),)),
             (k.EDGE_OFF, (network.edge_offsets, *[network.edge_offsets[-1:]] * k.N_MARKS)),
@@ -591,6 +593,7 @@ class Arena:
         if tiny is None:
             self._block = np.empty(_LAYOUT.n_words, np.int64)
             self._block[: _LAYOUT.n_filled] = -1
+            self._block[_LAYOUT.first_offsets] = 0
             header[_LAYOUT.tables] = _LAYOUT.offsets + _address(self._block)
             header[k.CAPACITY + _LAYOUT.tables] = _LAYOUT.sizes
         else:
@@ -598,8 +601,8 @@ class Arena:
                 size = _power(tiny) * _MEMOS.get(table, 1) if table in _FILLED else tiny
                 dtype = np.int32 if table in _INT32 else np.int64
                 self._set(table, np.full(size, -1, dtype), 0)
-        for table in _OFFSET_TABLES:
-            self._array(table)[:1] = 0
+            for table in _OFFSET_TABLES:
+                self._array(table)[:1] = 0
         self.n_bytes = 8 * _LAYOUT.n_words if tiny is None else 0
         # Set 0 of nodes is the whole vocabulary: no walk makes it, since lexemes end below first bytes.
         roots = self._shared.roots
@@ -620,12 +623,12 @@ class Arena:
             values: list[int] = []
             new_offsets = [0]
             empty: list[int] = []
-            for t in range(network.n_terminals):
-                first, last = network.literal_offsets[t], network.literal_offsets[t + 1]
+            plain, places = starts.tolist(), offsets.tolist()
+            for t, (first, last) in enumerate(pairwise(network.literal_offsets.tolist())):
                 if first == last:
-                    values.extend(starts[offsets[t] : offsets[t + 1]].tolist())
+                    values += plain[places[t] : places[t + 1]]
                 else:
-                    value = self._element(t, int(first), int(last))
+                    value = self._element(t, first, last)
                     if value >= 0:
                         values.append(value)
                     else:
