@@ -278,10 +278,11 @@ def _lengths(pattern: Pattern) -> Task[tuple[int, int | None]]:
 
 def accepts(pattern: Pattern, text: str) -> bool:
     """Is ``text`` in the language? For short texts: cubic in their length."""
-    return len(text) in run(_ends(pattern, text, 0))
+    return len(text) in run(ends(pattern, text, 0))
 
 
-def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
+def ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
+    """Return where a match of ``pattern`` that begins at ``start`` may end."""
     places: set[int]
     match pattern:
         case Literal(data):
@@ -297,7 +298,7 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
         case Alternation(parts):
             places = set()
             for part in parts:
-                places |= yield _ends(part, text, start)
+                places |= yield ends(part, text, start)
             return places
         case Repeat(body, minimum, maximum):
             places = yield _ends_of_repeat(body, minimum, maximum, text, start)
@@ -305,10 +306,10 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
         case Intersection(parts):
             places = set(range(start, len(text) + 1))
             for part in parts:
-                places &= yield _ends(part, text, start)
+                places &= yield ends(part, text, start)
             return places
         case Complement(part):
-            places = yield _ends(part, text, start)
+            places = yield ends(part, text, start)
             return set(range(start, len(text) + 1)) - places
         case Automaton():
             return _ends_of_automaton(pattern, text, start)
@@ -319,7 +320,7 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
 def _ends_of_all(pattern: Pattern, text: str, starts: set[int]) -> Task[set[int]]:
     places: set[int] = set()
     for start in starts:
-        places |= yield _ends(pattern, text, start)
+        places |= yield ends(pattern, text, start)
     return places
 
 

@@ -237,7 +237,7 @@ class Reader:
         self.at += 1
         kind = frame.kind
         if kind == "group":
-            self.closed(frame.index)
+            body = self.closed(frame.index, body)
         elif kind == "atomic":
             self.n_atomic -= 1
             tree = atomic_group(frame.alternatives, not frame.is_lazy)
@@ -352,8 +352,9 @@ class Reader:
         """Read ``(`` and what says which kind of group it is."""
         raise NotImplementedError
 
-    def closed(self, index: int) -> None:
-        """Note that capturing group ``index`` (0: none) is complete."""
+    def closed(self, index: int, body: Tree) -> Tree:
+        """Return what stands for the complete group ``index`` (0: one that captures nothing)."""
+        return body
 
     def check_lookbehind(self, frame: Frame, least: int, most: int) -> None:
         """Refuse what the dialect does not take in lookbehind."""
