@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,33 +71,33 @@ _INT32 = frozenset(
 )
 # Tables that grow, with their first capacity in items; rows of classes or words are sized apart.
 _FIRST: dict[int, int] = {
-    k.L_OFF: 128,
-    k.L_POOL: 512,
-    k.L_HASH: 256,
-    k.L_ATTR: 128 * k.L_STRIDE,
-    k.EL_OFF: 32,
-    k.EL_POOL: 128,
-    k.EL_HASH: 64,
-    k.EL_ATTR: 96,
-    k.A_OFF: 32,
-    k.A_POOL: 64,
-    k.A_HASH: 64,
-    k.A_ATTR: 64,
-    k.P_OFF: 64,
-    k.P_POOL: 256,
-    k.P_HASH: 128,
-    k.P_ATTR: 64 * k.P_STRIDE,
-    k.TP_OFF: 64,
-    k.TP_POOL: 128,
-    k.TP_HASH: 128,
-    k.PX_OFF: 64,
-    k.PX_POOL: 256,
-    k.PT_OFF: 64,
-    k.PT_POOL: 512,
-    k.Q_OFF: 64,
-    k.Q_POOL: 128,
-    k.Q_HASH: 128,
-    k.Q_LEX: 64,
+    k.L_OFF: 512,
+    k.L_POOL: 2048,
+    k.L_HASH: 1024,
+    k.L_ATTR: 512 * k.L_STRIDE,
+    k.EL_OFF: 128,
+    k.EL_POOL: 512,
+    k.EL_HASH: 256,
+    k.EL_ATTR: 384,
+    k.A_OFF: 64,
+    k.A_POOL: 128,
+    k.A_HASH: 128,
+    k.A_ATTR: 128,
+    k.P_OFF: 256,
+    k.P_POOL: 1024,
+    k.P_HASH: 512,
+    k.P_ATTR: 256 * k.P_STRIDE,
+    k.TP_OFF: 128,
+    k.TP_POOL: 512,
+    k.TP_HASH: 256,
+    k.PX_OFF: 128,
+    k.PX_POOL: 512,
+    k.PT_OFF: 128,
+    k.PT_POOL: 1024,
+    k.Q_OFF: 256,
+    k.Q_POOL: 1024,
+    k.Q_HASH: 512,
+    k.Q_LEX: 256,
     k.C_OFF: 16,
     k.C_POOL: 32,
     k.C_HASH: 32,
@@ -115,32 +116,32 @@ _FIRST: dict[int, int] = {
     k.DOT_OFF: 16,
     k.DOT_POOL: 32,
     k.DOT_HASH: 32,
-    k.STEP: 3 * 256,
-    k.TO_POOL: 128,
-    k.TSTEP: 2 * 128,
-    k.D_OFF: 128,
-    k.D_POOL: 128,
-    k.D_HASH: 256,
-    k.D_ATTR: 512,
-    k.T_OFF: 128,
-    k.T_POOL: 4096,
-    k.T_HASH: 256,
-    k.T_SIZE: 128,
-    k.ENTRY: 2 * 256,
-    k.E_ATTR: 128 * k.E_STRIDE,
-    k.TOKENS: 4096,
-    k.GROUPS: 512,
+    k.STEP: 3 * 512,
+    k.TO_POOL: 256,
+    k.TSTEP: 2 * 512,
+    k.D_OFF: 512,
+    k.D_POOL: 512,
+    k.D_HASH: 1024,
+    k.D_ATTR: 2048,
+    k.T_OFF: 256,
+    k.T_POOL: 8192,
+    k.T_HASH: 512,
+    k.T_SIZE: 256,
+    k.ENTRY: 2 * 1024,
+    k.E_ATTR: 256 * k.E_STRIDE,
+    k.TOKENS: 16384,
+    k.GROUPS: 1024,
     k.E_MASK: 0,
-    k.V_OFF: 128,
-    k.V_POOL: 512,
-    k.V_HASH: 256,
-    k.V_ATTR: 256,
-    k.VISIT: 2 * 256,
+    k.V_OFF: 256,
+    k.V_POOL: 1024,
+    k.V_HASH: 512,
+    k.V_ATTR: 512,
+    k.VISIT: 2 * 512,
     k.OPEN: 64,
     k.OPEN_SLOTS: 64,
     k.MASKS: 0,
-    k.MASK_OWNER: 16,
-    k.SLICE_POOL: 64,
+    k.MASK_OWNER: 64,
+    k.SLICE_POOL: 256,
     k.BUF_ACCEPT: 64,
     k.BUF_PLAIN: 64,
     k.BUF_LEXER: 128,
@@ -152,11 +153,11 @@ _FIRST: dict[int, int] = {
     k.BUF_KERNEL: 128,
     k.BUF_CONFIG: 32,
     k.BUF_NODES: 2048,
-    k.BUF_CHARS: 64,
+    k.BUF_CHARS: 1024,
     k.BUF_SPLIT: 64,
     k.BUF_VALUE: 16,
     k.BUF_TEXT: 16,
-    k.RESULT: 256,
+    k.RESULT: 512,
     k.PATH: 64,
 }
 _OFFSET_TABLES = (*_SETS, k.PX_OFF, k.PT_OFF)
@@ -220,6 +221,7 @@ class _Layout:
         self.tables = np.array(order)
         self.offsets = np.array([8 * self.place[table][0] for table in order])
         self.sizes = np.array([_FIRST[table] for table in order])
+        self.first_offsets = np.array([self.place[table][0] for table in _OFFSET_TABLES])
 
 
 _LAYOUT = _Layout()
@@ -318,6 +320,7 @@ class _Shared:
         }
         self.columns = [(t, _address(a), a.size) for t, a in arrays.items()]
         self.roots = _roots(index)
+        self.n_layers = len(index.layers) if index.has_slice else 0
         table = index.slice_table
         # Bytes where the slice's automaton changes: classes must not straddle them.
         self.slice_cuts = [b for b in range(1, 256) if (table[:, b] != table[:, b - 1]).any()]
@@ -459,7 +462,7 @@ class Arena:
         header[k.S_WORDS] = index.n_words
         header[k.S_TRIES] = len(index.trie_base)
         header[k.S_LONGEST] = index.max_token_length
-        header[k.S_LAYERS] = len(index.layers) if index.has_slice and self.options.use_slices else 0
+        header[k.S_LAYERS] = self._shared.n_layers if self.options.use_slices else 0
         header[k.S_SLICE_STATES] = len(index.slice_table)
         header[k.S_USE_SLICES] = self.options.use_slices
         header[k.S_USE_MEMO] = self.options.use_mask_memo
@@ -489,11 +492,10 @@ class Arena:
         if has_texts:
             cuts[:256] = True
         cuts[0] = False
-        classes = np.cumsum(cuts[:256]).astype(np.uint8)
-        n_classes = int(classes[255]) + 1
+        classes = np.cumsum(cuts[:256], dtype=np.uint8)
+        cuts[0] = cuts[256] = True
         first = np.flatnonzero(cuts[:256])
-        first = np.concatenate((np.zeros(1, np.int64), first))
-        width = np.diff(np.concatenate((first, np.array([256]))))
+        n_classes = len(first)
         self._class_first = first
         self.classes = classes
         self.n_classes = n_classes
@@ -506,7 +508,7 @@ class Arena:
         minus, zero, one = _MINUS, _ZERO, _ONE
         ends = np.array([network.n_terminals], np.int32)
         pieces: list[tuple[int, tuple[NDArray[np.int32], ...]]] = [
-            (k.CLASS_BYTE, (np.where(width == 1, first, -1).astype(np.int32),)),
+            (k.CLASS_BYTE, (np.where(cuts[first + 1], first, -1).astype(np.int32),)),
             (k.EDGE_LOW, (classes[low].astype(np.int32),)),
             (k.EDGE_HIGH, (classes[high].astype(np.int32),)),
             (k.EDGE_OFF, (network.edge_offsets, *[network.edge_offsets[-1:]] * k.N_MARKS)),
@@ -586,11 +588,12 @@ class Arena:
         header = self._header
         tiny = self.options.initial_capacity
         for table in (k.L_ROW, k.D_ROW):
-            rows = 16 if self.network.n_positions < 64 else 64
+            rows = 64 if self.network.n_positions < 64 else 256
             self._set(table, np.empty(tiny if tiny is not None else rows * self.n_classes, np.int32), 0)
         if tiny is None:
             self._block = np.empty(_LAYOUT.n_words, np.int64)
             self._block[: _LAYOUT.n_filled] = -1
+            self._block[_LAYOUT.first_offsets] = 0
             header[_LAYOUT.tables] = _LAYOUT.offsets + _address(self._block)
             header[k.CAPACITY + _LAYOUT.tables] = _LAYOUT.sizes
         else:
@@ -598,8 +601,8 @@ class Arena:
                 size = _power(tiny) * _MEMOS.get(table, 1) if table in _FILLED else tiny
                 dtype = np.int32 if table in _INT32 else np.int64
                 self._set(table, np.full(size, -1, dtype), 0)
-        for table in _OFFSET_TABLES:
-            self._array(table)[:1] = 0
+            for table in _OFFSET_TABLES:
+                self._array(table)[:1] = 0
         self.n_bytes = 8 * _LAYOUT.n_words if tiny is None else 0
         # Set 0 of nodes is the whole vocabulary: no walk makes it, since lexemes end below first bytes.
         roots = self._shared.roots
@@ -620,12 +623,12 @@ class Arena:
             values: list[int] = []
             new_offsets = [0]
             empty: list[int] = []
-            for t in range(network.n_terminals):
-                first, last = network.literal_offsets[t], network.literal_offsets[t + 1]
+            plain, places = starts.tolist(), offsets.tolist()
+            for t, (first, last) in enumerate(pairwise(network.literal_offsets.tolist())):
                 if first == last:
-                    values.extend(starts[offsets[t] : offsets[t + 1]].tolist())
+                    values += plain[places[t] : places[t + 1]]
                 else:
-                    value = self._element(t, int(first), int(last))
+                    value = self._element(t, first, last)
                     if value >= 0:
                         values.append(value)
                     else:
@@ -772,7 +775,8 @@ class Arena:
         # Small tables are passed quickly where there is much to do.
         size = max(need, (4 if old.nbytes <= 8192 else 2) * old.size)
         if table in (k.MASKS, k.E_MASK):
-            size = max(need, old.size + max(old.size // 2, 8 * self.index.n_words))
+            # What is not written yet takes no memory, and rows are dear to copy.
+            size = max(need, 2 * old.size, (64 if table == k.E_MASK else 32) * self.index.n_words)
         dtype = old.dtype
         if table not in _MEMOS and table not in _FILLED:
             # Near the limit, what is left counts: larger steps would give up with half of it unused.

@@ -3281,6 +3281,7 @@ def _step_less(h, packed, c):
 
 
 _MOST_REMOVED = 4096  # tokens that an entry may lack of the one that it is made of
+_MOST_ALIVE = 16384  # nodes at which the excluded part may be alive
 
 
 @_kernel
@@ -3336,6 +3337,37 @@ def _walk_less(h, first, last, depth0, n_removed, stamp):
     return n_removed
 
 
+@_kernel
+def _is_alive_widely(h, t, l):
+    """1 if lexer state ``l`` is alive at many nodes of ``t``, else 0, or GROW."""
+    nodes = _view(h, NODES)
+    class_of = _view(h, CLASS_OF)
+    stack = _scratch(h, X_STACK)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    n_alive = 0
+    for k in range(_get64(off, t), _get64(off, t + 1)):
+        i = _get64(pool, k) & LOW32
+        w = _get64(nodes, i)
+        end = i + (w >> 24)
+        _put64(stack, ((w >> 8) & 0xFFFF) - 1, l)
+        while i < end:
+            w = _get64(nodes, i)
+            depth = (w >> 8) & 0xFFFF
+            s = _lexer_step(h, _get64(stack, depth - 1), _get8(class_of, w & 255))
+            if s <= GROW:
+                return s
+            if s < 0:
+                i += w >> 24
+                continue
+            n_alive += 1
+            if n_alive > _MOST_ALIVE:
+                return 1
+            _put64(stack, depth, s)
+            i += 1
+    return 0
+
+
 @_far
 def _entry_less(h, t, l):
     """Return the entry of ``(t, l)`` where ``l`` is one element that excludes something, or UNFILLED.
@@ -3364,6 +3396,10 @@ def _entry_less(h, t, l):
     r = _is_nested(h, t)
     if r != 0:
         return r if r < 0 else UNFILLED
+    part = _get64(elements, o + n - 1) >> 1
+    r = _is_alive_widely(h, t, part)
+    if r != 0:
+        return r if r < 0 else UNFILLED
     count = _header(h, USED + EL_OFF)
     r = _room(h, BUF_ELEMENT, n)
     if r == 0:
@@ -3375,7 +3411,6 @@ def _entry_less(h, t, l):
     buf = _view(h, BUF_ELEMENT)
     for i in range(n - 1):
         _put64(buf, i, _get64(elements, o + i))
-    part = _get64(elements, o + n - 1) >> 1
     f = _intern(h, EL_OFF, buf, n - 1)
     if f < 0:
         return f

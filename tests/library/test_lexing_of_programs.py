@@ -58,7 +58,7 @@ def test_masks_of_a_program_outlive_arenas() -> None:
     start = large.n_bytes
     bitmask = constrain.allocate_token_bitmask(2, vocabulary.size)
     small = constrain.compile(
-        spec, vocabulary, cache=False, limits=constrain.Limits(arena_bytes=start + 600_000)
+        spec, vocabulary, cache=False, limits=constrain.Limits(arena_bytes=start + 200_000)
     )
     first, one, other = small.arena, small.matcher(), large.matcher()
     arenas = [first]
@@ -76,5 +76,5 @@ def test_masks_of_a_program_outlive_arenas() -> None:
                 other.fill_next_token_bitmask(bitmask, 1)
                 assert (bitmask[0] == bitmask[1]).all()
                 assert one.accept_token(8 + again) and other.accept_token(8 + again)
-        assert small.n_bytes <= start + 600_000
+        assert small.n_bytes <= start + 200_000
     assert len(arenas) > 2
