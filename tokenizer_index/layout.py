@@ -124,6 +124,7 @@ LOW40 = 0xFFFFFFFFFF
     T_OFF,
     T_POOL,
     T_HASH,
+    T_SIZE,  # i64 (n,) nodes below, twice shifted; 1 where none is below another, 2 where one is, else unknown
     ENTRY,  # i64 (slots, 2) memo (T, l) -> entry
     E_ATTR,  # i64 (n, 8)
     TOKENS,  # i32 tokens of sparse entries
@@ -189,7 +190,7 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     N_TABLES,
-) = range(164)
+) = range(165)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
