@@ -116,19 +116,21 @@ class _Reading:
 
     def _after(self, output: Format, starts: set[int], ends: Ends) -> Task[set[int]]:
         """Return where ``output``, begun at one of ``starts``, and one of ``ends`` may end."""
+        found: set[int] = set()
         if not starts:
-            return set()
+            return found
         match output:
             case FreeText(excludes):
                 return self._text_up_to(excludes, starts, ends) if ends else self._text(excludes, starts)
             case TriggeredTags():
-                return (yield self._triggered(output, starts, ends))
+                found = yield self._triggered(output, starts, ends)
+                return found
             case Sequence(parts) if parts:
                 for part in parts[:-1]:
                     starts = yield self._after(part, starts, ())
-                return (yield self._after(parts[-1], starts, ends))
+                found = yield self._after(parts[-1], starts, ends)
+                return found
             case Choice(parts):
-                found: set[int] = set()
                 for part in parts:
                     found |= yield self._after(part, starts, ends)
                 return found
@@ -136,7 +138,8 @@ class _Reading:
                 inside = yield self._after(content, self._fixed(begin, starts), own)
                 return self._then(inside, ends)
             case Tag(begin, content):
-                return (yield self._after(content, self._fixed(begin, starts), ends))
+                found = yield self._after(content, self._fixed(begin, starts), ends)
+                return found
             case Constant(given):
                 return self._then(self._fixed(given, starts), ends)
             case Embedded():
@@ -207,7 +210,7 @@ class _Reading:
 
     def _separated(self, output: SeparatedTags, starts: set[int]) -> Task[set[int]]:
         one = Choice(output.tags)
-        reached = yield self._after(one, starts, ())
+        reached: set[int] = yield self._after(one, starts, ())
         new = set() if output.stop_after_first else reached
         while new:
             new = (yield self._after(one, self._fixed(output.separator, new), ())) - reached

@@ -96,7 +96,7 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
             raise
         return any_value(root, draft, options, watch)
     if read.left_open:
-        refuse_undecided(root, options, watch)
+        refuse_undecided(root, watch)
     return read
 
 
@@ -138,7 +138,7 @@ def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> S
     UnsupportedFeatureError
         Not even a check decides the schema.
     """
-    refuse_undecided(root, options, watch)
+    refuse_undecided(root, watch)
     common, ignored = terminals.common_terminals(_blanks(options, watch))
     builder = Builder(True, DRAFTS[draft], options, watch, common)
     rules = {_START: _of_type(root), **_any_rules(builder)}

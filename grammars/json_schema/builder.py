@@ -63,7 +63,7 @@ EMPTY_CHOICE = Choice(())
 _REFERENCES = tuple(TerminalReference(i) for i in range(512))  # those of nearly every schema
 _ANYTHING: Alternatives = (terminals.ANY_VALUE,)
 # Features that no check decides.
-_UNDECIDED = frozenset(("x-grammar", "format idn-hostname", "lone surrogate"))
+_UNDECIDED = frozenset(("x-grammar", "lone surrogate"))
 _MOST_EMPTINESS = 1_000  # questions whether patterns exclude each other
 _OF_TYPE: dict[str | None, Alternatives] = {
     "string": (terminals.STRING,),

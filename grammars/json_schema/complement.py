@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from constrain.grammars.json_schema import facts as bits
-from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.facts import (
     ArrayPart,
     Case,
@@ -160,8 +159,7 @@ def _strings(facts: Facts, here: str) -> Iterator[tuple[str, Facts]]:
     for entry in facts.not_patterns:
         yield entry[1], _facts(bits.STRING, patterns=(entry,))
     for entry in facts.formats:
-        if entry[0] in formats.SUPPORTED:
-            yield entry[1], _facts(bits.STRING, not_formats=(entry,))
+        yield entry[1], _facts(bits.STRING, not_formats=(entry,))
     for entry in facts.not_formats:
         yield entry[1], _facts(bits.STRING, formats=(entry,))
 
@@ -264,9 +262,6 @@ def _unsupported(facts: Facts) -> Iterator[Unsupported]:
     yield from facts.unsupported
     if facts.unique_at is not None:
         yield Unsupported("uniqueItems", facts.unique_at, bits.ARRAY, _HINT)
-    for name, pointer in facts.formats:
-        if name not in formats.SUPPORTED:
-            yield Unsupported(f"format {name}", pointer, bits.STRING, _HINT)
     for _, pointer in facts.grammars:
         yield Unsupported("x-grammar", pointer, bits.STRING, _HINT)
     for entry in facts.unevaluated_properties:

@@ -15,7 +15,6 @@ from constrain.grammars.errors import LimitExceededError, SpecError, Unsupported
 from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.equality import exact, is_equal
 from constrain.grammars.json_schema.facts import Json
-from constrain.grammars.json_schema.options import SchemaOptions
 from constrain.grammars.json_schema.pointers import token
 from constrain.grammars.json_schema.resolve import References, draft_of, specification_of
 from constrain.grammars.json_schema.strings import has_surrogate
@@ -559,13 +558,13 @@ _KEYWORDS: dict[str, _Keyword] = {
 }
 
 
-def refuse_undecided(root: Json, options: SchemaOptions, watch: Watch) -> None:
+def refuse_undecided(root: Json, watch: Watch) -> None:
     """Refuse schemas of which values alone don't tell whether they hold.
 
     Raises
     ------
     UnsupportedFeatureError
-        There is ``x-grammar``, a pattern that cannot be decided, or a format that is not implemented.
+        There is ``x-grammar``, or a pattern that cannot be decided.
     """
     todo: list[tuple[Json, str]] = [(root, "#")]
     while todo:
@@ -576,21 +575,16 @@ def refuse_undecided(root: Json, options: SchemaOptions, watch: Watch) -> None:
             continue
         todo += [(member, f"{pointer}/{token(str(name))}") for name, member in node.items()]
         if isinstance(node.get("x-grammar"), dict):
-            feature = "x-grammar"
-        elif options.formats and node.get("format") == "idn-hostname":
-            feature = "format idn-hostname"
-        else:
-            names = node.get("patternProperties")
-            for source in (node.get("pattern"), *(names if isinstance(names, dict) else ())):
-                if isinstance(source, str):
-                    check_pattern(source, watch, pointer)
-            continue
-        raise UnsupportedFeatureError(
-            feature,
-            pointer=pointer,
-            reason="cannot be decided by value, which other parts of the schema need",
-            hint="Leave it out, or simplify the rest of the schema.",
-        )
+            raise UnsupportedFeatureError(
+                "x-grammar",
+                pointer=pointer,
+                reason="cannot be decided by value, which other parts of the schema need",
+                hint="Leave it out, or simplify the rest of the schema.",
+            )
+        names = node.get("patternProperties")
+        for source in (node.get("pattern"), *(names if isinstance(names, dict) else ())):
+            if isinstance(source, str):
+                check_pattern(source, watch, pointer)
 
 
 def exact_copy(value: Json) -> Json:

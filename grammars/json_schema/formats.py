@@ -10,6 +10,7 @@ is left out is rare:
 - labels of host names have no ``--`` in third and fourth place; such A-labels (RFC 5890) are valid only
   if they decode to something valid;
 - address literals of electronic mail are IPv4 and IPv6;
+- internationalised host names: see `idn_hostname`;
 - operators of URI templates are those that RFC 6570 gives a meaning;
 - regular expressions nest to a small depth; see `regex_format`.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 from functools import cache
 
 from constrain.grammars.ir import Pattern
+from constrain.grammars.json_schema import idn_hostname
 from constrain.grammars.json_schema.regex_format import REGEX
 from constrain.grammars.json_schema.strings import quoted
 from constrain.grammars.limits import Limits, Watch
@@ -161,7 +163,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "regex": (REGEX,),
 }
 
-SUPPORTED = frozenset(_SOURCES)
+SUPPORTED = frozenset((*_SOURCES, "idn-hostname"))
 # Where a pattern above is less than the standard's language, one that is more: its complement is that of
 # the format, or part of it.
 _WIDER: dict[str, str] = {
@@ -171,22 +173,23 @@ _WIDER: dict[str, str] = {
     "email": "[^]*@[^]*",
     "idn-email": "[^]*@[^]*",
     "hostname": r"[A-Za-z0-9.\-]+",
+    "idn-hostname": "[^]+",
     "uri-template": r"(?:[^{}]|\{[^{}]*\})*",
     "regex": "[^]*",
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:[+-](?:0|[1-9][0-9]*))?(?:#|{_JSON_POINTER})",
 }
 
-# Standard formats that cannot be enforced, and what to do instead.
-UNSUPPORTED = {
-    "idn-hostname": "Internationalised names follow rules over whole labels; use hostname.",
-}
+
+def _sources(name: str) -> tuple[str, ...]:
+    """Return expressions that a text of the format ``name`` must all match as a whole."""
+    return idn_hostname.expressions() if name == "idn-hostname" else _SOURCES[name]
 
 
 @cache
 def json_strings(name: str) -> tuple[Pattern, ...]:
     """Return patterns of JSON strings, all of which a string of the format ``name`` matches."""
     watch = Watch(Limits())
-    return tuple(quoted(parse_ecma(f"^(?:{source})$", watch=watch), True) for source in _SOURCES[name])
+    return tuple(quoted(parse_ecma(f"^(?:{source})$", watch=watch), True) for source in _sources(name))
 
 
 @cache
@@ -205,7 +208,7 @@ def _widest(name: str) -> Pattern:
 def accepts_text(name: str, text: str) -> bool:
     """Is ``text`` of the format ``name``? Only a positive answer is sure."""
     watch = Watch(Limits())
-    return all(accepts(parse_ecma(f"^(?:{source})$", watch=watch), text) for source in _SOURCES[name])
+    return all(accepts(parse_ecma(f"^(?:{source})$", watch=watch), text) for source in _sources(name))
 
 
 def may_accept_text(name: str, text: str) -> bool:

@@ -65,7 +65,7 @@ def matches_all(builder: Builder, text: str, facts: Facts) -> bool:
     return (
         all(builder.matches(source, pointer, text) for source, pointer in facts.patterns)
         and not any(builder.matches(source, pointer, text) for source, pointer in facts.not_patterns)
-        and all(formats.accepts_text(name, text) for name, _ in facts.formats if name in formats.SUPPORTED)
+        and all(formats.accepts_text(name, text) for name, _ in facts.formats)
         and not any(formats.may_accept_text(name, text) for name, _ in facts.not_formats)
     )
 

@@ -199,7 +199,7 @@ def read_format(facts: Facts, value: Json, at: Cursor) -> None:
         raise at.error("format", f"expected the name of a format, found {show(value)}.")
     if not at.has_formats:
         return
-    if value in formats.SUPPORTED or value in formats.UNSUPPORTED:
+    if value in formats.SUPPORTED:
         facts.formats += ((value, f"{at.pointer}/format"),)
     else:
         at.dropped[f"{at.pointer}/format"] = None

@@ -161,7 +161,7 @@ def string(builder: Builder, facts: Facts) -> Alternatives:
         return ()
     if pattern is strings.STRING:
         return (terminals.STRING,)
-    parts = [name for name, _ in dict(facts.formats).items() if name in formats.SUPPORTED]
+    parts = [name for name, _ in dict(facts.formats).items()]
     parts.append("string")
     if low or high is not None:
         parts.append(f"of {low} to {'any number of' if high is None else high} characters")
@@ -229,7 +229,7 @@ def string_pattern(builder: Builder, facts: Facts) -> Pattern | None:
         if (high is not None and text.least > high) or (text.most is not None and text.most < low):
             builder.note_empty(f"no string of the allowed length matches {text.source!r}", facts.pointer)
             return None
-    limits = _formats(builder, facts)
+    limits = _formats(facts)
     excluded = [value for value in facts.excluded if isinstance(value, str)]
     if not excluded and not facts.not_patterns and not facts.not_formats:
         return _string_pattern(texts, limits, low, high)
@@ -266,7 +266,7 @@ def string_limits(builder: Builder, facts: Facts) -> tuple[Pattern, ...]:
     """Return what strings must match, and not match, one pattern for each demand; lengths aside."""
     return (
         *(text.quoted for text in _texts(builder, facts)),
-        *_formats(builder, facts),
+        *_formats(facts),
         *negative_limits(builder, facts),
     )
 
@@ -324,14 +324,8 @@ def _text(source: str, raw: Pattern) -> Text:
     return Text(source, raw, strings.quoted(raw, False), *lengths(raw))
 
 
-def _formats(builder: Builder, facts: Facts) -> list[Pattern]:
-    found: list[Pattern] = []
-    for name, pointer in dict(facts.formats).items():
-        if name in formats.SUPPORTED:
-            found += formats.json_strings(name)
-        else:
-            builder.drop_or_raise(f"format {name}", pointer, formats.UNSUPPORTED[name])
-    return found
+def _formats(facts: Facts) -> list[Pattern]:
+    return [pattern for name in dict(facts.formats) for pattern in formats.json_strings(name)]
 
 
 def _string_pattern(texts: list[Text], limits: list[Pattern], low: int, high: int | None) -> Pattern:

@@ -22,7 +22,6 @@ from constrain.grammars.ir import (
     TerminalReference,
 )
 from constrain.grammars.json_schema import facts as bits
-from constrain.grammars.json_schema import formats
 from constrain.grammars.json_schema.cursor import shortened
 from constrain.grammars.json_schema.facts import Facts, Json
 from constrain.grammars.json_schema.instances import (
@@ -98,9 +97,7 @@ def _has_expressions(facts: Facts) -> bool:
 def _matching(builder: Builder, strings: list[Json], facts: Facts) -> list[Json] | None:
     """Return those of a few strings that expressions and formats allow; ``None`` if they are many."""
     n_limits = sum(map(len, (facts.patterns, facts.formats, facts.not_patterns, facts.not_formats)))
-    if len(strings) * n_limits > _MOST_ASKED or not all(
-        name in formats.SUPPORTED for name, _ in (*facts.formats, *facts.not_formats)
-    ):
+    if len(strings) * n_limits > _MOST_ASKED:
         return None
     return [text for text in strings if matches_all(builder, text, facts)]
 

@@ -102,7 +102,7 @@ def _is_certain_task(tree: Tree) -> Task[bool]:
                 if not (yield _is_certain_task(part)):
                     return False
             return _begin_apart([run(_first(part)) for part in parts])
-        case nodes.Loop():
+        case nodes.Loop() | nodes.Captured() | nodes.Reference():
             return False
         case _:
             return is_certain(tree)

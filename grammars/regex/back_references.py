@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
 
@@ -23,11 +22,13 @@ from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import accepts, ends
 from constrain.grammars.regex.ecma_dialect import IGNORE_CASE, EcmaReader
 from constrain.grammars.regex.nodes import (
+    Captured,
     Choice,
     Look,
     Loop,
     Near,
     Node,
+    Reference,
     Sequence,
     Tree,
     choice,
@@ -49,22 +50,6 @@ _REFERENCE = re.compile(r"\\k<([^>]*)>")
 _REMEMBERED = 256
 _trees: OrderedDict[str, Tree] = OrderedDict()
 _lock = Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Captured(Node):
-    """What ``body`` matches is kept as that of the group ``index``."""
-
-    body: Tree
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reference(Node):
-    """The text that the group ``index`` has matched, in upper or lower case if ``ignores_case``."""
-
-    index: int
-    ignores_case: bool
 
 
 def searches(source: str, text: str, watch: Watch, pointer: str | None = None) -> bool:
@@ -219,7 +204,8 @@ class _Search:
                 return found
             case Captured(body, index):
                 if index not in self._slots:
-                    return (yield self._after(body, states))
+                    found = yield self._after(body, states)
+                    return found
                 slot = self._slots[index]
                 for start, here in _by_place(states):
                     for end, groups in (yield self._after(body, here)):
@@ -237,7 +223,8 @@ class _Search:
                         found.add((at, groups))
                 return found
             case Loop():
-                return (yield self._after_loop(tree, states))
+                found = yield self._after_loop(tree, states)
+                return found
             case _:
                 assert not isinstance(tree, Node)
                 for at, groups in states:
@@ -324,7 +311,8 @@ def _wider(tree: Tree, bodies: dict[int, Tree]) -> Task[Tree]:
         case Loop(body, minimum, maximum):
             return loop((yield _wider(body, bodies)), minimum, maximum)
         case Captured(body):
-            return (yield _wider(body, bodies))
+            wider: Tree = yield _wider(body, bodies)
+            return wider
         case Look(_, _, body):
             if any(isinstance(node, Reference) for node in _nodes(tree)):
                 return EMPTY_STRING

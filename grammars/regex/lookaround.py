@@ -36,12 +36,14 @@ from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.alternating import assertion_automaton
 from constrain.grammars.regex.build import alternate, concatenate, intersect, is_nullable, lengths, repeat
 from constrain.grammars.regex.nodes import (
+    Captured,
     Case,
     Choice,
     Look,
     Loop,
     Near,
     Node,
+    Reference,
     Sequence,
     Tree,
     sequence,
@@ -154,6 +156,8 @@ class _Lowering:
             case Loop():
                 lines = yield self.expand_loop(tree)
                 return lines
+            case Captured() | Reference():
+                raise TypeError("a pattern with back-references is not regular")
             case _:
                 return [(tree,)]
 

@@ -6,7 +6,8 @@ wherever they can. Otherwise it is a `Node`:
 - `Near`, a condition on the two characters around a place (anchors, word boundaries, lookaround of one
   character),
 - `Look`, lookaround in general,
-- `Sequence`, `Choice`, `Loop` over those (`Lazy` is a loop, too).
+- `Sequence`, `Choice`, `Loop` over those (`Lazy` is a loop, too),
+- `Captured` and `Reference`, only where back-references are read (`back_references`).
 
 `lookaround.lower` turns a node into a pattern.
 """
@@ -121,7 +122,23 @@ class Lazy(Loop):
     """A loop that is written as lazy. Where texts match as a whole it is like any other; see `lazy`."""
 
 
-Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop
+@dataclass(frozen=True, slots=True)
+class Captured(Node):
+    """What ``body`` matches is kept as that of the group ``index``."""
+
+    body: Tree
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Node):
+    """The text that the group ``index`` has matched, in upper or lower case if ``ignores_case``."""
+
+    index: int
+    ignores_case: bool
+
+
+Tree: TypeAlias = Pattern | Near | Look | Sequence | Choice | Loop | Captured | Reference
 
 NEWLINE: Ranges = ((0x0A, 0x0A),)
 AT_START = Near((Case(before=NONE),))

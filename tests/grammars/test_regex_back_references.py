@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constrain.grammars.errors import LimitExceededError, SpecError, UnsupportedFeatureError
@@ -45,6 +45,7 @@ def test_references_mean_what_the_standard_says(source: str, taken: list[str], r
 _PIECES = st.sampled_from(["a", "b", "(a|b)", "(a*)", "(a|ab)", "(b?)", ".", "a*", "(?:a|b)+", r"\b"])
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(_PIECES, min_size=1, max_size=4), st.lists(st.integers(1, 4), max_size=2))
 def test_patterns_match_as_in_python(pieces: list[str], references: list[int]) -> None:
     """Where each reference follows its group, outside of loops, Python's `re` agrees."""
