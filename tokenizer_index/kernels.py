@@ -247,10 +247,13 @@ from constrain.tokenizer_index.layout import (
     S_BEST,
     S_BEST_NODE,
     S_BEST_TOKEN,
+    S_BETWEEN,
     S_BLOCKED,
     S_CLASSES,
     S_DEDENT,
     S_DOTTED,
+    S_EXPANDED,
+    S_EXPANDED_N,
     S_FAR,
     S_FLOOR,
     S_FRESH,
@@ -309,6 +312,7 @@ from constrain.tokenizer_index.layout import (
     SAME_END,
     SEARCH,
     SEEN,
+    SEPARATORS,
     SLICE_ACCEPT,
     SLICE_POOL,
     SLICE_ROW,
@@ -5837,6 +5841,7 @@ def _entry_cost(h, t):
     if n < 0:
         return n
     best = min(best, _header(h, S_PREFIX) if _header(h, S_PREFIX) < 2 else INFINITE)
+    _set_header(h, S_EXPANDED, -1)
     r = _room(h, BUF_STATES, n)
     if r < 0:
         return r
@@ -6436,54 +6441,164 @@ def _search_from(h, d):
     return SEARCH
 
 
+@_kernel
+def _token_of(h, byte, rest):
+    """Return the token of ``byte`` and then the bytes of token ``rest`` (of ``byte`` alone if that is -1), or -1."""
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    base = _view(h, TRIE_BASE)
+    size = _view(h, TRIE_SIZE)
+    off = _view(h, TOKEN_OFF)
+    data = _view(h, TOKEN_DATA)
+    first = 0
+    last = 0
+    if rest >= 0:
+        first = _get64(off, rest)
+        last = _get64(off, rest + 1)
+    for k in range(_header(h, S_TRIES)):
+        i = _get64(base, k)
+        end = i + _get64(size, k)
+        q = first
+        wanted = byte
+        while i < end:
+            w = _get64(nodes, i)
+            if w & 255 != wanted:
+                i += w >> 24
+                continue
+            if q == last:
+                t = _get32(node_token, i)
+                if t >= 0:
+                    return t
+                break
+            wanted = _get8(data, q)
+            q += 1
+            end = i + (w >> 24)
+            i += 1
+    return -1
+
+
+@_far
+def _is_nearer(h, d, bound):
+    """1 if a cost of ``d`` is known, or its bound is less than ``bound``; 0 if not. S_WAY as in `_bound`."""
+    known = _get32(_view(h, D_ATTR), 4 * d + 3)
+    if known != 0:
+        return 1 if (known - 1) >> 1 < INFINITE else 0
+    c = _bound(h, d, 0)
+    if c < 0:
+        return c
+    return 1 if c < bound else 0
+
+
+@_far
+def _past_separator(h, d, bound):
+    """Return a state nearer to the end than ``bound`` behind a separator and at most one token more, or DEAD.
+
+    Where a lexeme would go on into the next one, ignored text parts them. S_BETWEEN: the state behind the
+    separator, or -1 if one token holds both.
+    """
+    separators = _view(h, SEPARATORS)
+    class_of = _view(h, CLASS_OF)
+    for k in range(_header(h, USED + SEPARATORS)):
+        byte = _get64(separators, k)
+        between = _state_step(h, d, _get8(class_of, byte))
+        if between <= GROW:
+            return between
+        if between < 0:
+            continue
+        c = _bound(h, between, 0)
+        if c < 0:
+            return c
+        token = _header(h, S_WAY)
+        if c < bound and _token_of(h, byte, -1) >= 0:
+            _set_header(h, S_BETWEEN, -1)
+            return between
+        if c > bound or token < 0:
+            continue
+        after = _advance_token(h, between, token)
+        if after <= GROW:
+            return after
+        if after < 0:
+            continue
+        r = _is_nearer(h, after, bound)
+        if r < 0:
+            return r
+        if r == 0:
+            continue
+        if _token_of(h, byte, token) >= 0:
+            between = -1
+        elif _token_of(h, byte, -1) < 0:
+            continue
+        _set_header(h, S_BETWEEN, between)
+        return after
+    return DEAD
+
+
 @_far
 def _prove(h, d):
     """Find a cost of ``d`` by following the way its bound stands for, to a state of proven cost; remember it.
 
-    Where the bound cannot be kept, because a greedy lexeme goes on, a lexeme of higher priority takes the
-    place of another, or bytes are missing, SEARCH asks for the cost of the state in S_STUCK.
+    A separator helps where a greedy lexeme goes on. Where the bound cannot be kept even so, because a lexeme of
+    higher priority takes the place of another, or bytes are missing, SEARCH asks for the cost of the state in S_STUCK.
     """
     attr = _view(h, D_ATTR)
     path = _view(h, BUF_PROOF)
     n = 0
-    bound = INFINITE
     cost = 0
     while True:
         known = _get32(attr, 4 * d + 3)
         if known != 0:
+            # Only states with a way to the end are followed.
             cost = (known - 1) >> 1
-            if cost < INFINITE or n == 0:
-                break
-            return _search_from(h, _get64(path, n - 1))
-        c = _bound(h, d, 0)
-        if c < 0:
-            return c
-        if c == 0:
+            break
+        bound = _bound(h, d, 0)
+        if bound < 0:
+            return bound
+        if bound == 0:
             _put32(attr, 4 * d + 3, 2)
             break
         token = _header(h, S_WAY)
-        if c >= bound:
-            return _search_from(h, _get64(path, n - 1) if n > 0 else d)
-        bound = c
         after = DEAD
+        if bound >= INFINITE:
+            return _search_from(h, d)
         if token >= 0:
             after = _advance_token(h, d, token)
             if after <= GROW:
                 return after
-        if after < 0:
-            return _search_from(h, d)
-        r = _room(h, BUF_PROOF, n + 1)
+        between = -1
+        r = 0
+        if after >= 0:
+            r = _is_nearer(h, after, bound)
+            if r < 0:
+                return r
+        if r == 0:
+            after = _past_separator(h, d, bound)
+            if after <= GROW:
+                return after
+            if after < 0:
+                return _search_from(h, d)
+            between = _header(h, S_BETWEEN)
+        r = _room(h, BUF_PROOF, n + 2)
         if r == 0:
             r = _work(h, 1)
         if r < 0:
             return r
         _put64(path, n, d)
         n += 1
+        if between >= 0:
+            _put64(path, n, between)
+            n += 1
         d = after
     while n > 0:
         n -= 1
         cost += 1
-        _put32(attr, 4 * _get64(path, n) + 3, ((cost << 1) | (1 if cost == 1 else 0)) + 1)
+        d = _get64(path, n)
+        is_exact = 1 if cost == 1 else 0
+        known = _get32(attr, 4 * d + 3) - 1
+        # Behind a separator a cost may be known already.
+        if known >= 0 and known >> 1 <= cost:
+            cost = known >> 1
+            is_exact = known & 1
+        _put32(attr, 4 * d + 3, ((cost << 1) | is_exact) + 1)
     return cost
 
 
@@ -6514,8 +6629,10 @@ def _character_state(h, d):
         return DEAD
     v = _get64(_view(h, D_POOL), o)
     l = v & LOW32
-    a = _get32(_view(h, L_ATTR), l * L_STRIDE + L_ACC)
-    if a >= 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+    lex = _view(h, L_ATTR)
+    a = _get32(lex, l * L_STRIDE + L_ACC)
+    # A greedy lexeme that goes on doesn't end.
+    if a >= 0 and _get32(lex, l * L_STRIDE + L_GREEDY) == 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
         return DEAD
     l = _next_character(h, l)
     if l < 0:
@@ -6643,18 +6760,24 @@ def _expand(h, d, is_full):
 
     Unless ``is_full`` what is necessary is left 0.
     """
-    n = _walk_states(h, d)
-    if n < 0:
-        return n
-    r = _room(h, BUF_STATES, 4 * n)
-    if r < 0:
-        return r
-    # Costs walk too, and need the buffer.
-    walk = _view(h, BUF_WALK)
     states = _view(h, BUF_STATES)
-    for i in range(n):
-        _put64(states, 4 * i, _get64(walk, 2 * i))
-        _put64(states, 4 * i + 1, _get64(walk, 2 * i + 1))
+    n = _header(h, S_EXPANDED_N)
+    if _header(h, S_EXPANDED) != d:
+        # A call that begins again, after a table grew, finds the states listed.
+        n = _walk_states(h, d)
+        if n < 0:
+            return n
+        _set_header(h, S_EXPANDED, -1)
+        r = _room(h, BUF_STATES, 4 * n)
+        if r < 0:
+            return r
+        # Costs walk too, and need the buffer.
+        walk = _view(h, BUF_WALK)
+        for i in range(n):
+            _put64(states, 4 * i, _get64(walk, 2 * i))
+            _put64(states, 4 * i + 1, _get64(walk, 2 * i + 1))
+        _set_header(h, S_EXPANDED, d)
+        _set_header(h, S_EXPANDED_N, n)
     for i in range(n):
         s = _get64(states, 4 * i)
         c = _cost(h, s)
@@ -6782,6 +6905,7 @@ def _ceiling_after(h, d):
     n = _walk_states(h, d)
     if n < 0:
         return n
+    _set_header(h, S_EXPANDED, -1)
     r = _room(h, BUF_STATES, n)
     if r < 0:
         return r

@@ -19,7 +19,7 @@ from constrain.spec import Spec
 from constrain.tokenizer_index import arena, layout, necessary
 from constrain.tokenizer_index.arena import Arena, ArenaOptions
 from constrain.tokenizer_index.budget import Budget, MinTokens
-from constrain.tokenizer_index.costs import INFINITE
+from constrain.tokenizer_index.costs import INFINITE, Costs
 from tests import strategies
 from tests.laws.walks import expression_grammar, list_grammar, members_of
 from tests.reference.token_graph import TokenGraph
@@ -222,6 +222,38 @@ def test_random_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
     except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
         return
     _check(spec, tokens, at_most=40)
+
+
+_WORD_LISTS = """
+start: (WORD | STRING)+ "if" WORD "." ["(" WORD WORD ")"]
+WORD: /[a-z]+/
+STRING: /"[^"]*"/
+COMMENT: /#[^\\n]*/
+%ignore COMMENT
+%ignore /[ \\n]+/
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [[], [b" a", b" if", b"if", b" .", b"\n#", b"# a", b"ab"]], ids=["bytes", "words"]
+)
+def test_separators(words: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a lexeme would go on into the next, a blank or a line break parts them without any search."""
+
+    def search(*args: object) -> None:
+        raise AssertionError("a cost was searched for")
+
+    monkeypatch.setattr(Costs, "_search", search)
+    vocabulary = with_all_bytes(words).build()
+    arena = _arena(constrain.grammar(_WORD_LISTS), vocabulary)
+    budget = Budget(arena, vocabulary)
+    graph = TokenGraph(arena, vocabulary, 3000)
+    assert graph.is_complete
+    for state, found in graph.after.items():
+        cost = budget.cost(state)
+        assert cost >= graph.fewest[state]
+        assert cost <= graph.fewest[state] + 2
+        assert cost == 0 or min(map(budget.cost, found)) < cost
 
 
 def test_blanks_do_not_end_a_list() -> None:
