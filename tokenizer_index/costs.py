@@ -14,7 +14,9 @@ fuse, and where that fails it is searched for here.
 from __future__ import annotations
 
 import heapq
+import string
 import time
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.network import Network
 from constrain.tokenizer_index.parameters import COLUMNS, NO_ELEMENT, PM_LEAST, RECORDS
+from constrain.tokenizer_index.trie import VocabularyIndex
 
 INFINITE = k.INFINITE
 
@@ -31,6 +34,7 @@ _MEMOS = {k.VALUE_COST: (3, 256), k.AFTER_RULE: (2, 256), k.AFTER_TERMINAL: (2, 
 _BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64, k.RUNS: 0}
 
 _MOST_SEPARATORS = 8
+_WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
 
 _PLACE = "a search for the end of an output"
 
@@ -52,6 +56,19 @@ def _separators(network: Network) -> NDArray[np.int64]:
                     found.update(range(network.edge_low[e], network.edge_high[e] + 1))
     usual = [b for b in b" \n" if b in found]
     return np.array([*usual, *sorted(found.difference(usual))][:_MOST_SEPARATORS], np.int64)
+
+
+@lru_cache(maxsize=4)
+def _words_below(index: VocabularyIndex) -> NDArray[np.uint8]:
+    """(n_nodes,) 1 where only letters, digits and underscores stand below a trie node, else 0."""
+    nodes = np.asarray(index.nodes)
+    byte = (nodes & np.uint64(0xFF)).astype(np.uint8)
+    is_word = np.isin(byte, np.frombuffer(_WORD_BYTES, np.uint8))
+    n_others = np.zeros(len(nodes) + 1, np.int64)
+    np.cumsum(~is_word, out=n_others[1:])
+    here = np.arange(len(nodes))
+    end = here + (nodes >> np.uint64(24)).astype(np.int64)
+    return (n_others[end] == n_others[here + 1]).astype(np.uint8)
 
 
 class Costs:
@@ -85,6 +102,7 @@ class Costs:
         for table, size in _BUFFERS.items():
             tables[table] = np.empty(size if tiny is None else tiny, np.int64), 0
         arena.add_tables(tables)
+        arena.add_tables({k.WORDS_BELOW: (_words_below(arena.index), None)}, is_shared=True)
         arena.set_scalar(k.S_RULES_DONE, 0)
         arena.set_scalar(k.S_EXPANDED, -1)
         arena.set_scalar(k.S_IS_PROVEN, int(is_proven and not _counts_texts(network)))

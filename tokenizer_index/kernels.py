@@ -127,6 +127,7 @@ from constrain.tokenizer_index.layout import (
     EOS,
     EXACT,
     FEW_ITEMS,
+    FEW_NODES,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     FLAG_RECORDS,
@@ -359,6 +360,8 @@ from constrain.tokenizer_index.layout import (
     WIDE_LINE,
     WIDER,
     WORD,
+    WORD_KEY,
+    WORDS_BELOW,
     WP_OFF,
     WP_POOL,
     X_EXITS,
@@ -541,11 +544,14 @@ def _intern(h, t, buf, n):
 def _slot(memo, stride, key):
     """Return the slot that holds ``key``, or the free one where it belongs.
 
-    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of the product depend on no higher bits of the key, so
-    those taken here are the lowest in which ``a`` counts.
+    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of a product depend on no higher bits of the key, so
+    the upper half of the first is mixed into the lower one. One product alone would give numbers that follow one
+    another, as those of states do, the same slots again and again.
     """
     mask = memo[1] // stride - 1
-    x = ((key * -7046029254386353131) >> 32) & mask
+    x = key * -7046029254386353131
+    x = (x ^ ((x >> 32) & LOW32)) * -4658895280553007687
+    x = (x >> 32) & mask
     while True:
         k = _get64(memo, x * stride)
         if k == key or k < 0:
@@ -6645,6 +6651,38 @@ def _character_state(h, d):
 
 
 @_far
+def _is_word_loop(h, d):
+    """1 if letters, digits and underscores lead from matcher state ``d`` to itself, 0 if not all do."""
+    off = _view(h, D_OFF)
+    o = _get64(off, d)
+    if _get64(off, d + 1) - o != 1:
+        return 0
+    l = _get64(_view(h, D_POOL), o) & LOW32
+    lex = _view(h, L_ATTR)
+    a = _get32(lex, l * L_STRIDE + L_ACC)
+    if a >= 0 and _get32(lex, l * L_STRIDE + L_GREEDY) == 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+        return 0
+    key = WORD_KEY | l
+    memo = _view(h, VALUE_COST)
+    x = _slot(memo, 3, key)
+    if _get64(memo, 3 * x) == key:
+        return _get64(memo, 3 * x + 1)
+    class_of = _view(h, CLASS_OF)
+    is_loop = 1
+    for byte in range(128):
+        is_letter = 65 <= (byte & 0xDF) <= 90
+        if is_letter or 48 <= byte <= 57 or byte == 95:
+            s = _lexer_step(h, l, _get8(class_of, byte))
+            if s <= GROW:
+                return s
+            if s != l:
+                is_loop = 0
+                break
+    r = _store_value(h, key, is_loop, -1)
+    return r if r < 0 else is_loop
+
+
+@_far
 def _without_text(h, d):
     """Return matcher state ``d`` without the texts of its lexemes so far."""
     off = _view(h, D_OFF)
@@ -6697,6 +6735,7 @@ def _walk_states(h, d):
     row = _view(h, D_ROW)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
+    words_below = _view(h, WORDS_BELOW)
     class_of = _view(h, CLASS_OF)
     stack = _scratch(h, X_STACK)
     classes = _header(h, S_CLASSES)
@@ -6750,6 +6789,22 @@ def _walk_states(h, d):
                     if n < 0:
                         return n
                     last = s
+            if w >> 24 > FEW_NODES and _get8(words_below, i) != 0:
+                r = _is_word_loop(h, s)
+                if r < 0:
+                    return r
+                if r == 1:
+                    # Every leaf is a token.
+                    if s != last:
+                        last = i
+                        while _get32(node_token, last) < 0:
+                            last += 1
+                        n = _note(h, STATE_KEY | s, s, _get32(node_token, last), stamp, n)
+                        if n < 0:
+                            return n
+                        last = s
+                    i += w >> 24
+                    continue
             i += 1
     return n
 
@@ -7007,6 +7062,7 @@ def _restrict(h, d, address, limit):
     attr = _view(h, D_ATTR)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
+    words_below = _view(h, WORDS_BELOW)
     class_of = _view(h, CLASS_OF)
     stack = _scratch(h, X_STACK)
     classes = _header(h, S_CLASSES)
@@ -7043,6 +7099,22 @@ def _restrict(h, d, address, limit):
                 continue
             _put64(stack, depth, s)
             t = _get32(node_token, i)
+            if w >> 24 > FEW_NODES and _get8(words_below, i) != 0 and _is_word_loop(h, s) == 1:
+                if (_get32(attr, 4 * s + 3) - 1) >> 1 <= limit:
+                    i += w >> 24
+                    continue
+                # The row of such a state need not be filled.
+                end_below = i + (w >> 24)
+                while i < end_below:
+                    t = _get32(node_token, i)
+                    if t >= 0:
+                        x = _get32(out, t >> 5)
+                        bit = 1 << (t & 31)
+                        if x & bit:
+                            cleared = 1
+                            _put32(out, t >> 5, x & ~bit)
+                    i += 1
+                continue
             if t >= 0 and (_get32(attr, 4 * s + 3) - 1) >> 1 > limit:
                 x = _get32(out, t >> 5)
                 bit = 1 << (t & 31)

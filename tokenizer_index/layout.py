@@ -189,8 +189,9 @@ LOW40 = 0xFFFFFFFFFF
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
     SEPARATORS,  # i64 bytes that are an ignored lexeme by themselves, the most usual first
+    WORDS_BELOW,  # u8 (n_nodes,) whether all below a trie node are letters and digits
     N_TABLES,
-) = range(165)
+) = range(166)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -329,6 +330,9 @@ BEAM, PATIENCE = 4, 32
 NEAR, RUN_SPAN = 8, 256
 """Counts farther below their least are stepped over; runs are tabulated up to so many rounds."""
 VALUE_KEY, STATE_KEY, RUN_KEY = 1 << 62, 1 << 61, 1 << 62
+WORD_KEY = RUN_KEY | 1 << 60
+FEW_NODES = 3
+"""So small a part of the trie is walked without asking what it holds."""
 ALL_CHARACTERS = 1 << 62
 
 (

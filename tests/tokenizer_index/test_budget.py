@@ -256,6 +256,27 @@ def test_separators(words: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None
         assert cost == 0 or min(map(budget.cost, found)) < cost
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        constrain.grammar(_WORD_LISTS),
+        constrain.grammar(_WORD_LISTS.replace("[a-z]+", "[a-z][a-z0-9_]{0,4}")),
+        constrain.regex(r"(if|\w)\w*( \w{2,}){2}"),
+        constrain.regex(r"\w+x|[a-z]+_[0-9]+"),
+        constrain.json_schema(
+            {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
+        ),
+    ],
+    ids=["names", "short names", "words", "endings", "strings"],
+)
+def test_words_below_a_node(spec: Spec) -> None:
+    """Parts of the trie that hold only letters and digits are passed over where these change nothing."""
+    rng = random.Random(8)
+    words = {"".join(rng.choice("aif_7x") for _ in range(rng.randint(1, 7))).encode() for _ in range(600)}
+    edges = {bytes(rng.choice(b'aif_7x "#.') for _ in range(rng.randint(2, 5))) for _ in range(300)}
+    _check(spec, with_all_bytes([*sorted(words | edges), b"abcdefgh"]), at_most=30)
+
+
 def test_blanks_do_not_end_a_list() -> None:
     """After ignored text that may not come last another lexeme is needed, though the list could end before."""
     letter, blank = ir.Terminal(ir.Literal(b"a"), "a"), ir.Terminal(ir.Literal(b" "), "blank")
