@@ -46,6 +46,7 @@ from constrain.tokenizer_index.kernel_memory import get32 as _get32
 from constrain.tokenizer_index.kernel_memory import get64 as _get64
 from constrain.tokenizer_index.kernel_memory import header as _header
 from constrain.tokenizer_index.kernel_memory import kernel as _kernel
+from constrain.tokenizer_index.kernel_memory import product as _product
 from constrain.tokenizer_index.kernel_memory import put16 as _put16
 from constrain.tokenizer_index.kernel_memory import put32 as _put32
 from constrain.tokenizer_index.kernel_memory import put64 as _put64
@@ -487,7 +488,7 @@ def _next_stamp(h):
 def _hash_of(buf, n):
     x = 1469598103934665603
     for i in range(n):
-        x = (x ^ _get64(buf, i)) * 1099511628211
+        x = _product(x ^ _get64(buf, i), 1099511628211)
         x ^= (x >> 29) & 0x7FFFFFFFF
     return x
 
@@ -549,8 +550,8 @@ def _slot(memo, stride, key):
     another, as those of states do, the same slots again and again.
     """
     mask = memo[1] // stride - 1
-    x = key * -7046029254386353131
-    x = (x ^ ((x >> 32) & LOW32)) * -4658895280553007687
+    x = _product(key, -7046029254386353131)
+    x = _product(x ^ ((x >> 32) & LOW32), -4658895280553007687)
     x = (x >> 32) & mask
     while True:
         k = _get64(memo, x * stride)
@@ -2164,7 +2165,7 @@ def _lower_bound(a, low, high, v):
 @_kernel
 def _item_slot(items, slots, mask, item):
     """Return the slot of an item in the ``mask + 1`` slots of BUF_SEEN, or the free one where it belongs."""
-    x = ((item * -7046029254386353131) >> 32) & mask
+    x = (_product(item, -7046029254386353131) >> 32) & mask
     while True:
         q = _get64(slots, x)
         if q < 0 or _get64(items, q) == item:

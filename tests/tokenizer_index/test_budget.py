@@ -277,6 +277,21 @@ def test_words_below_a_node(spec: Spec) -> None:
     _check(spec, with_all_bytes([*sorted(words | edges), b"abcdefgh"]), at_most=30)
 
 
+def test_states_spread_over_a_memo() -> None:
+    """Keys of states that follow one another stand in slots all over a memo, not in one row."""
+    vocabulary = with_all_bytes([*_PIECES, b" a", b"if"]).build()
+    arena = _arena(constrain.grammar_library("c"), vocabulary)
+    budget = Budget(arena, vocabulary)
+    state = arena.start
+    for byte in b"int f(int *a) { if (a[1] > 0x2f) return g(a, 2) * -1; else { struct s x; } }":
+        budget.restrict(state, _row(arena, state).ctypes.data, 1000)
+        state, _ = arena.step_bytes(state, bytes([byte]))
+    keys = arena._arrays[layout.SEEN][::2]
+    is_free = np.flatnonzero(np.concatenate(([-1], keys, [-1])) < 0)
+    assert np.count_nonzero(keys >= 0) > 1000
+    assert np.diff(is_free).max() <= 100
+
+
 def test_blanks_do_not_end_a_list() -> None:
     """After ignored text that may not come last another lexeme is needed, though the list could end before."""
     letter, blank = ir.Terminal(ir.Literal(b"a"), "a"), ir.Terminal(ir.Literal(b" "), "blank")
