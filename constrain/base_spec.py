@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from constrain.checks import Check, FunctionCheck, Tally, begin_all, holds
 from constrain.combined_checks import either, in_sequence
 from constrain.errors import LimitExceededError, SpecError, UnsupportedFeatureError
-from constrain.explanation import Explanation, explain_failure, place_explanation, shown_names, with_word
+from constrain.explanation import (
+    Explanation,
+    character_start,
+    explain_failure,
+    place_explanation,
+    shown_names,
+    with_word,
+)
 from constrain.grammars.combine import concatenation, union
 from constrain.grammars.ir import EMPTY_LANGUAGE, EMPTY_STRING, Grammar, SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.build import is_nullable
 from constrain.pickling import Held, Identity, NotPicklableError
 from constrain.tokenizer_index.arena import Arena, ArenaFull, EmptyTerminals, byte_arena
+from constrain.tokenizer_index.missing_bytes import network_without
 from constrain.tokenizer_index.network import Network, build_network
 from constrain.tokenizer_index.special_tokens import spelling
 
@@ -76,6 +84,7 @@ class Spec:
         "_remake",
         "_shown",
         "_source",
+        "_written",
         "checks",
         "ignored",
         "is_json",
@@ -90,6 +99,7 @@ class Spec:
     limits: Limits
     _grammar: Grammar | None
     _network: Network | None
+    _written: tuple[bytes, Network] | None
     _key: object
     _hash: int
     _parse: Callable[[str], Any]
@@ -135,6 +145,7 @@ class Spec:
         put(self, "_lock", threading.Lock())
         put(self, "_arena", None)
         put(self, "_bytes", None)
+        put(self, "_written", None)
         # What is made of specs with members is flattened when it is asked for: it may be one of many steps.
         put(self, "_network", None if grammar is None or has_members else build_network(grammar, watch))
         if self._network is not None and _may_be_empty(self._network, kind):
@@ -220,10 +231,8 @@ class Spec:
         ConstrainError
             A grammar that was put together of others can't be flattened; see `build_network`.
         """
-        if self._network is None:
-            object.__setattr__(self, "_network", build_network(self.grammar, Watch(self.limits)))
-        assert self._network is not None
-        return self._network
+        found = self._network
+        return self._flatten(self.grammar, b"") if found is None else found
 
     @property
     def special_tokens(self) -> tuple[str | int, ...]:
@@ -372,9 +381,12 @@ class Spec:
         arena, state, offset = self._read(data[:end])
         if state >= 0 and end == len(data) and arena.is_accepting(state):
             return self._explain_checks(data, offset)
+        begin = offset
         if state < 0:
-            arena, state, offset = self._read(data[:offset])
-        expected = self._expected(data[:offset])
+            # What stands in place of a character is told, not what its last bytes might be.
+            begin = character_start(data, offset)
+            arena, state, _ = self._read(data[:begin])
+        expected = self._expected(data[:begin])
         grammar = self.grammar
         shown = shown_names(grammar)
         layout = grammar.indentation
@@ -493,28 +505,54 @@ class Spec:
                 object.__setattr__(self, "_arena", arena)
             return arena
 
-    def tables(self, make: Callable[[Network], Arena]) -> Arena:
+    def tables(self, make: Callable[[Network], Arena], lost: bytes = b"") -> Arena:
         """Return what ``make`` makes of the network, flattened again where conjunctions turn out to be empty.
+
+        Parameters
+        ----------
+        make : callable
+        lost : bytes
+            The network is that of the texts that don't hold any of these bytes.
 
         Raises
         ------
         EmptyLanguageError
             Nothing is left without them.
         """
+        network = self._network_without(lost)
+        if network is self.network:
+            lost = b""
         try:
             try:
-                return make(self.network)
+                return make(network)
             except EmptyTerminals as found:
                 terminals = list(self.grammar.terminals)
                 for t in found.terminals:
                     # A lexeme is never empty, so "no member" says nothing of the empty text.
                     left = EMPTY_STRING if is_nullable(terminals[t].pattern) else EMPTY_LANGUAGE
                     terminals[t] = replace(terminals[t], pattern=left)
-                grammar = replace(self.grammar, terminals=tuple(terminals))
-                object.__setattr__(self, "_network", build_network(grammar, Watch(self.limits)))
-            return make(self.network)
+                network = self._flatten(replace(self.grammar, terminals=tuple(terminals)), lost)
+            return make(network)
         except ArenaFull as full:
             raise LimitExceededError(full.limit, full.value, repr(self)) from full
+
+    def _network_without(self, lost: bytes) -> Network:
+        """Return the network of the texts that don't hold some bytes, or of all where that one can't be made."""
+        if not lost:
+            return self.network
+        if self._written is not None and self._written[0] == lost:
+            return self._written[1]
+        return self._flatten(self.grammar, lost)
+
+    def _flatten(self, grammar: Grammar, lost: bytes) -> Network:
+        watch = Watch(self.limits)
+        if not lost:
+            network = build_network(grammar, watch)
+            object.__setattr__(self, "_network", network)
+        else:
+            network = network_without(grammar, lost, watch) or self.network
+            object.__setattr__(self, "_written", (lost, network))
+        return network
 
     def _read(self, data: bytes) -> tuple[Arena, int, int]:
         """Return the tables, the state after ``data`` (-1: cannot be read) and the bytes read."""

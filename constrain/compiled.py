@@ -13,7 +13,7 @@ from typing import Any
 
 from constrain import artefact
 from constrain.base_spec import Output
-from constrain.errors import SpecError, VocabularyError
+from constrain.errors import EmptyLanguageError, SpecError, VocabularyError
 from constrain.grammars.ir import SpecialToken
 from constrain.grammars.limits import Limits, Watch
 from constrain.matcher import Matcher, fill_next_token_bitmasks
@@ -21,7 +21,7 @@ from constrain.pickling import NotPicklableError
 from constrain.spec import Spec
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.budget import Budget, MinTokens
-from constrain.tokenizer_index.missing_bytes import needs_check
+from constrain.tokenizer_index.missing_bytes import bytes_to_leave_out, needs_check, nothing_left
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
 __all__ = ["CompiledSpec", "Matcher", "MinTokens", "compile", "fill_next_token_bitmasks"]
@@ -203,5 +203,11 @@ def compile(
     watch.at_most("positions", spec.network.n_positions, repr(spec))
     watch.at_most("states", spec.network.n_dotted, repr(spec))
     index = vocabulary.load_index_with(spec.network.special_tokens, cache)
-    arena = spec.tables(lambda network: Arena(network, index, limits))
-    return CompiledSpec(spec, vocabulary, arena, limits)
+    lost = bytes_to_leave_out(spec.network, vocabulary)
+    arena = spec.tables(lambda network: Arena(network, index, limits), lost)
+    try:
+        return CompiledSpec(spec, vocabulary, arena, limits)
+    except EmptyLanguageError as error:
+        if arena.network is spec.network:
+            raise
+        raise nothing_left(lost) from error

@@ -188,14 +188,25 @@ def _few(names: list[str]) -> list[str]:
     return [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} others"]
 
 
+def character_start(data: bytes, offset: int) -> int:
+    """Return where the character begins that has the byte at ``offset``; bytes that are no UTF-8 stand alone."""
+    for start in range(offset, max(offset - 4, -1), -1):
+        if start >= len(data) or not 0x80 <= data[start] < 0xC0:
+            size = (
+                1
+                if start >= len(data) or data[start] < 0xC0
+                else 2 + (data[start] >= 0xE0) + (data[start] >= 0xF0)
+            )
+            return start if offset - start < size else offset
+    return offset
+
+
 def place_explanation(
     data: bytes, offset: int, expected: tuple[str, ...], pointer: str | None, *, ok: bool = False
 ) -> Explanation:
     """Return an explanation for a place in ``data``, in bytes."""
-    start = offset
     # A wrong byte inside a character is shown as that character.
-    while start > 0 and start < len(data) and 0x80 <= data[start] < 0xC0 and offset - start < 3:
-        start -= 1
+    start = character_start(data, offset)
     before = data[:start].decode("utf-8", errors="replace")
     rest = data[start : start + 8].decode("utf-8", errors="replace")
     return Explanation(

@@ -225,10 +225,12 @@ def _lark_spec(
     except (EmptyLanguageError, UnsupportedFeatureError) as error:
         subject = error.feature if isinstance(error, UnsupportedFeatureError) else error.subject
         offset = read.places.get(arguments.start or "start", 0)
+        # A name of a nested grammar may be another one outside, so the pointer comes first.
         for name in (error.pointer, subject):
             if name is not None and name in read.places:
                 offset = read.places[name]
                 error.pointer = None
+                break
         error.place(text, offset)
         raise
 

@@ -16,14 +16,28 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from constrain.checks import Failure, Progress, Tally, Written
+from constrain.checks import Check, Failure, Progress, Tally, Written
 from constrain.grammars.json_schema.equality import is_equal
 from constrain.grammars.json_schema.evaluate import Evaluator, Fault, Place, applied_at, applied_to, referred
+from constrain.grammars.json_schema.options import DRAFTS, SchemaGrammar, SchemaOptions
+from constrain.grammars.limits import Watch
 
 _MOST_DIGITS = 4_000
 _TOO_LARGE = object()
 _IN_STRING = re.compile(rb'[^"\\]*')
 _SCALAR = re.compile(rb"[^,\]}\s:]*")
+
+
+def schema_checks(
+    read: SchemaGrammar, options: SchemaOptions, identity: object, watch: Watch
+) -> tuple[Check, ...]:
+    """Return the check of what the grammar of a schema leaves open; none where it leaves nothing open."""
+    if not read.left_open:
+        return ()
+    evaluator = Evaluator(
+        read.root, DRAFTS[read.draft], options.registry, has_formats=options.formats, limits=watch.limits
+    )
+    return (SchemaCheck(evaluator, identity, read.left_open),)
 
 
 class SchemaCheck:

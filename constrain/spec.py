@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from typing import Literal as LiteralType
 
 from constrain.base_spec import Spec, encoded, shortened
-from constrain.checks import Check
 from constrain.errors import EmptyLanguageError, LimitExceededError, SpecError, UnsupportedFeatureError
 from constrain.explanation import Explanation
 from constrain.grammars.ir import (
@@ -36,7 +35,7 @@ from constrain.grammars.regex.parse import parse_regex
 from constrain.pickling import Held, Identity
 
 if TYPE_CHECKING:
-    from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
+    from constrain.grammars.json_schema.options import SchemaGrammar
 
 __all__ = ["Explanation", "Spec", "choice", "json_schema", "python_type", "regex"]
 
@@ -349,12 +348,23 @@ def _schema_spec(
     limits: Limits | None,
 ) -> Spec:
     """Return the spec of a schema; ``tp`` is the Python type it comes from, if any."""
-    from constrain.grammars.json_schema.build import any_value, open_grammar
+    from constrain.grammars.json_schema.build import add_conflict, any_value, open_grammar
     from constrain.grammars.json_schema.options import SchemaOptions
+    from constrain.schema_check import schema_checks
 
     options = SchemaOptions(**given)
     watch = Watch(limits or Limits())
-    read = open_grammar(schema, options, watch=watch)
+
+    def build(rest: Any) -> Spec:
+        """Build a spec that nobody keeps, to see whether anything satisfies a schema."""
+        grammar = open_grammar(rest, options, watch=watch).grammar
+        return Spec("json_schema", "", grammar, shown="", watch=watch)
+
+    try:
+        read = open_grammar(schema, options, watch=watch)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, build)
+        raise
     text = schema if isinstance(schema, str) else _schema_text(schema)
     is_json = isinstance(schema, str) or not text.startswith(_LEVELS)
     default = SchemaOptions()
@@ -383,32 +393,19 @@ def _schema_spec(
             options=chosen,
             shown=shortened(text if tp is None else name),
             watch=watch,
-            checks=_schema_checks(read, options, (text, chosen), watch),
+            checks=schema_checks(read, options, (text, chosen), watch),
         )
 
     try:
         return spec_of(read)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, build)
+        raise
     except (LimitExceededError, UnsupportedFeatureError):
         if options.unsupported != "check":
             raise
     # Conjunctions that are too hard are left to the check with everything else.
     return spec_of(any_value(read.root, read.draft, options, watch))
-
-
-def _schema_checks(
-    read: SchemaGrammar, options: SchemaOptions, identity: object, watch: Watch
-) -> tuple[Check, ...]:
-    """Return the check of what the grammar of a schema leaves open."""
-    if not read.left_open:
-        return ()
-    from constrain.grammars.json_schema.evaluate import Evaluator
-    from constrain.grammars.json_schema.options import DRAFTS
-    from constrain.schema_check import SchemaCheck
-
-    evaluator = Evaluator(
-        read.root, DRAFTS[read.draft], options.registry, has_formats=options.formats, limits=watch.limits
-    )
-    return (SchemaCheck(evaluator, identity, read.left_open),)
 
 
 _LEVELS = "levels:"

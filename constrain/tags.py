@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from constrain.base_spec import Spec, shortened
+from constrain.checks import Check
 from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
 from constrain.grammars.json_schema.options import SchemaOptions
@@ -69,8 +70,15 @@ def structural_tag(
 
         return grammar(text, limits=watch.limits).grammar
 
-    output = read_structural_tag(tag, options, read_grammar, watch=watch)
+    output, left_open = read_structural_tag(tag, options, read_grammar, watch=watch)
     text = tag if isinstance(tag, str) else json.dumps(tag, ensure_ascii=False)
+    checks: tuple[Check, ...] = ()
+    if left_open:
+        from constrain.schema_check import schema_checks
+        from constrain.tag_check import TagCheck
+
+        inner = {id(read.grammar): schema_checks(read, options, id(read), watch) for read in left_open}
+        checks = (TagCheck((text, tuple(given.items())), output, inner),)
     default = SchemaOptions()
     return Spec(
         "structural_tag",
@@ -81,6 +89,7 @@ def structural_tag(
         remake=partial(structural_tag, text, **given, limits=watch.limits),
         shown=shortened(text),
         watch=watch,
+        checks=checks,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.base_spec import Output, Spec, shortened
 from constrain.checks import Check
-from constrain.errors import SpecError
+from constrain.errors import EmptyLanguageError, SpecError
 from constrain.grammars.ir import Grammar
-from constrain.grammars.json_schema.build import schema_grammar
+from constrain.grammars.json_schema.build import add_conflict, open_grammar
 from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.plain import MOST_DEEP, is_plain
 from constrain.grammars.limits import Limits, Watch
@@ -40,8 +40,24 @@ _MOST_GRAMMARS = 32
 _MOST_CHECKED = 4096
 _MOST_STATES_PER_CHARACTER = 16
 _grammars: OrderedDict[tuple[str, SchemaOptions], SchemaGrammar] = OrderedDict()
-_checked: OrderedDict[tuple[str, SchemaOptions], tuple[str, ...]] = OrderedDict()
+_checked: OrderedDict[tuple[str, SchemaOptions], NotEnforced] = OrderedDict()
 _lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class NotEnforced:
+    """What of a tool's schema its grammar doesn't enforce, as JSON pointers.
+
+    Parameters
+    ----------
+    dropped : tuple of str
+        Nobody enforces it.
+    left_open : tuple of str
+        A check does, when an answer is whole.
+    """
+
+    dropped: tuple[str, ...] = ()
+    left_open: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +110,7 @@ class ToolSpec(Spec):
     tools: dict[str, Tool]
     frame: Frame
     options: SchemaOptions
-    _dropped: dict[str, tuple[str, ...]]
+    _dropped: dict[str, NotEnforced]
 
     def __init__(
         self,
@@ -120,7 +136,7 @@ class ToolSpec(Spec):
         first = [name for name, _ in zip(tools, range(4), strict=False)]
         names = ", ".join(first) + (", …" if len(tools) > len(first) else "")
         checks: tuple[Check, ...] = ()
-        if not all(tool.is_exact for tool in tools.values()):
+        if not all(tool.is_exact and not dropped[name].left_open for name, tool in tools.items()):
             from constrain.type_check import TypeCheck
 
             checks = (TypeCheck("the tools", tuple(tools.values()), self._read_answer),)
@@ -129,7 +145,7 @@ class ToolSpec(Spec):
             (tuple(tools.values()), frame, options),
             None,
             parse=self._read_answer,
-            ignored=tuple(f"{name}: {place}" for name, places in dropped.items() for place in places),
+            ignored=tuple(f"{name}: {place}" for name, found in dropped.items() for place in found.dropped),
             remake=partial(ToolSpec, tools, frame, options, limits),
             shown=shortened(f"[{names}]"),
             watch=watch,
@@ -172,9 +188,29 @@ class ToolSpec(Spec):
         return self._taken_apart(output, is_by_name=False)
 
     def _taken_apart(self, output: Output, *, is_by_name: bool) -> ToolOutput:
-        parsers = {name: tool.parse for name, tool in self.tools.items()}
+        parsers = {
+            name: self._checking(tool) if self._dropped[name].left_open else tool.parse
+            for name, tool in self.tools.items()
+        }
         frame = self.frame
         return read_output(output, frame.template, parsers, frame.reasoning, is_by_name=is_by_name)
+
+    def _checking(self, tool: Tool) -> Callable[[str], Any]:
+        """Return what reads the arguments of a tool whose grammar leaves parts of its schema open."""
+        # Sets of plain tools never need it.
+        from constrain.schema_check import schema_checks
+
+        watch = Watch(self.limits)
+        read = arguments_grammar(tool, self.options, watch)
+        (check,) = schema_checks(read, self.options, (tool.text, self.options), watch)
+
+        def parse(text: str) -> Any:
+            failure = check.explain(text.encode("utf-8", errors="surrogatepass"))
+            if failure is not None:
+                raise SpecError(f"expected {failure.expected}", pointer=failure.pointer)
+            return tool.parse(text)
+
+        return parse
 
     @property
     def grammar(self) -> Grammar:
@@ -251,15 +287,16 @@ def tools_from_source(source: Mapping[str, Any], limits: Limits) -> ToolSpec:
     return ToolSpec(tools, frame, SchemaOptions(**source["options"]), limits)
 
 
-def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> tuple[str, ...]:
+def not_enforced(tool: Tool, options: SchemaOptions, watch: Watch) -> NotEnforced:
     """Check a tool's schema; return what of it is not enforced. What is known of a schema is kept by its text."""
     key = tool.text, options
     with _lock:
         found = _checked.get(key)
     if found is None:
-        found = (
-            () if _is_plain(tool, options, watch.limits) else arguments_grammar(tool, options, watch).ignored
-        )
+        found = NotEnforced()
+        if not _is_plain(tool, options, watch.limits):
+            read = arguments_grammar(tool, options, watch)
+            found = NotEnforced(read.ignored, read.left_open)
         with _lock:
             _checked[key] = found
             while len(_checked) > _MOST_CHECKED:
@@ -292,7 +329,12 @@ def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> Schem
             return found
     try:
         # Users' dicts may have been changed since they were read.
-        found = schema_grammar(json.loads(tool.text), options, watch=watch)
+        schema = json.loads(tool.text)
+        found = open_grammar(schema, options, watch=watch)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, partial(open_grammar, options=options, watch=watch))
+        error.pointer = f"{tool.name}: {error.pointer or '#'}"
+        raise
     except SpecError as error:
         if error.pointer is None or error.pointer.startswith("#"):
             error.pointer = f"{tool.name}: {error.pointer or '#'}"

@@ -104,6 +104,12 @@ class EmptyLanguageError(SpecError):
     ----------
     subject : str or None
         The terminal or rule to blame.
+
+    Attributes
+    ----------
+    conflict : tuple of str
+        JSON pointers of the keywords that contradict each other, as far as they were found: without any one of
+        them something would be valid.
     """
 
     def __init__(
@@ -118,6 +124,11 @@ class EmptyLanguageError(SpecError):
     ) -> None:
         super().__init__(message, source=source, offset=offset, pointer=pointer, hint=hint)
         self.subject = subject
+        self.conflict: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return f"{text} In conflict: {', '.join(self.conflict)}." if len(self.conflict) > 1 else text
 
 
 class LimitExceededError(ConstrainError, RuntimeError):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from constrain.grammars.adjacency import begin_of, neighbours, pattern_characters
+from constrain.grammars.adjacency import pattern_characters
 from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import Grammar, Ranges
 from constrain.grammars.limits import Watch
+from constrain.grammars.neighbours import begin_of, neighbours
 from constrain.grammars.regex.ranges import NONE, is_disjoint, union
 
 # Of a string in a Lark grammar without priorities; see `lark_syntax.build`.
@@ -55,7 +56,7 @@ def check_concatenation(first: Grammar, second: Grammar, watch: Watch) -> None:
     if not is_lexed(first) and not is_lexed(second):
         return
     onward: Ranges = NONE
-    for terminal, beside in zip(first.terminals, neighbours(first, watch, after=True), strict=True):
+    for terminal, beside in zip(first.terminals, neighbours(first, watch)[0], strict=True):
         if beside.is_last:
             onward = union(onward, pattern_characters(terminal.pattern))
             for t in beside.terminals:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 _WIDTH = 72
 
 
@@ -17,7 +19,8 @@ def caret(source: str, offset: int) -> str:
     Returns
     -------
     str
-        Two lines, indented by four blanks; long lines are cut around the place.
+        Two lines, indented by four blanks; long lines are cut around the place. The caret is under the character where
+        wide characters take two columns.
     """
     offset = max(0, min(offset, len(source)))
     start = source.rfind("\n", 0, offset) + 1
@@ -25,11 +28,21 @@ def caret(source: str, offset: int) -> str:
     line = source[start : end if end >= 0 else len(source)]
     column = offset - start
     low = max(0, column - _WIDTH // 2)
-    shown = line[low : low + _WIDTH]
-    mark = column - low
+    before, behind = _shown(line[low:column]), _shown(line[column : low + _WIDTH].removesuffix("\r"))
     if low:
-        shown, mark = "…" + shown, mark + 1
+        before = "…" + before
     if low + _WIDTH < len(line):
-        shown += "…"
-    shown = "".join(c if c.isprintable() else "�" for c in shown)
-    return f"    {shown}\n    {' ' * mark}^"
+        behind += "…"
+    return f"    {before}{behind}\n    {' ' * sum(map(_cells, before))}^"
+
+
+def _shown(text: str) -> str:
+    """Return a part of a line as it is shown: every tab as a blank, what can't be printed as a sign for it."""
+    return "".join(c if c.isprintable() else " " if c == "\t" else "�" for c in text)
+
+
+def _cells(character: str) -> int:
+    """Return how many columns of a terminal a character takes (UAX #11)."""
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAY_IMPORT = {
     "grammars": ("constrain.grammars",),
     "tokenizer_index": (
+        "constrain.grammars.bits",
         "constrain.grammars.errors",
         "constrain.grammars.ir",
         "constrain.grammars.limits",

@@ -123,8 +123,9 @@ _FIRST: dict[int, int] = {
     k.D_HASH: 256,
     k.D_ATTR: 512,
     k.T_OFF: 128,
-    k.T_POOL: 2048,
+    k.T_POOL: 4096,
     k.T_HASH: 256,
+    k.T_SIZE: 128,
     k.ENTRY: 2 * 256,
     k.E_ATTR: 128 * k.E_STRIDE,
     k.TOKENS: 4096,
@@ -316,6 +317,7 @@ class _Shared:
             k.EOS: index.eos_token_ids,
         }
         self.columns = [(t, _address(a), a.size) for t, a in arrays.items()]
+        self.roots = _roots(index)
         table = index.slice_table
         # Bytes where the slice's automaton changes: classes must not straddle them.
         self.slice_cuts = [b for b in range(1, 256) if (table[:, b] != table[:, b - 1]).any()]
@@ -332,6 +334,18 @@ class _Shared:
         """Return scratch for others to use."""
         if len(self._scratch) < 8:
             self._scratch.append(scratch)
+
+
+def _roots(index: VocabularyIndex) -> NDArray[np.int64]:
+    """Nodes of the tries' first level as a set of nodes, ``byte << 32 | node``: (n,), sorted."""
+    found: list[int] = []
+    for first, size in zip(index.trie_base.tolist(), index.trie_size.tolist(), strict=True):
+        i = first
+        while i < first + size:
+            node = int(index.nodes[i])
+            found.append((node & 255) << 32 | i)
+            i += node >> 24
+    return np.array(sorted(found), np.int64)
 
 
 _shared_lock = threading.Lock()
@@ -587,11 +601,15 @@ class Arena:
         for table in _OFFSET_TABLES:
             self._array(table)[:1] = 0
         self.n_bytes = 8 * _LAYOUT.n_words if tiny is None else 0
-        # Set 0 of nodes stands for the whole vocabulary; no walk makes it, since none is empty.
-        while self._array(k.T_OFF).size < 2:
-            header[k.S_GROW_TABLE], header[k.S_GROW_NEED] = k.T_OFF, 2
-            self._grow()
-        self._array(k.T_OFF)[1] = 0
+        # Set 0 of nodes is the whole vocabulary: no walk makes it, since lexemes end below first bytes.
+        roots = self._shared.roots
+        for table, need in ((k.T_OFF, 2), (k.T_POOL, len(roots)), (k.T_SIZE, 1)):
+            while self._array(table).size < need:
+                header[k.S_GROW_TABLE], header[k.S_GROW_NEED] = table, need
+                self._grow()
+        self._array(k.T_OFF)[1] = header[k.USED + k.T_POOL] = len(roots)
+        self._array(k.T_POOL)[: len(roots)] = roots
+        self._array(k.T_SIZE)[0] = self.index.n_nodes << 2 | 1
         header[k.USED + k.T_OFF] = 1
 
     def _make_elements(self) -> None:

@@ -16,9 +16,11 @@ import threading
 import time
 from typing import Any, Self
 
+from constrain.grammars.errors import LimitExceededError
 from constrain.tokenizer_index import necessary
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.costs import INFINITE, Costs
+from constrain.tokenizer_index.layout import HUGE
 from constrain.tokenizer_index.missing_bytes import bounds_hold
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
@@ -82,10 +84,14 @@ class Budget:
         Raises
         ------
         LimitExceededError
-            The lazy work of this call passed a limit.
+            The lazy work of this call passed a limit, or no output is known with fewer tokens than can be counted.
         """
         until = self.costs.until()
         cost, is_exact = self.costs.cost(state, until)
+        if cost >= HUGE:
+            raise LimitExceededError(
+                "output_tokens", HUGE - 1, "the shortest output that is known", "Ask for fewer repetitions."
+            )
         if is_exact or cost >= INFINITE or state in self._given_up:
             return MinTokens(cost, is_exact)
         with self._lock:

@@ -24,6 +24,7 @@ from constrain.grammars.ir import (
     Intersection,
     Literal,
     Pattern,
+    Ranges,
     Repeat,
     SpecialToken,
 )
@@ -34,7 +35,7 @@ from constrain.tokenizer_index.fragment import Fragment, literal_fragment
 from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
 from constrain.tokenizer_index.recent import Recent
 from constrain.tokenizer_index.special_tokens import spelling
-from constrain.tokenizer_index.utf8 import encode_ranges
+from constrain.tokenizer_index.utf8 import Utf8, encode_ranges
 from constrain.tokenizer_index.word_list import word_list_fragment, words_of
 
 # Repeats of at most so many positions are unrolled.
@@ -68,6 +69,7 @@ class _Reader:
         self._place = place
         self._depth = depth
         self._tasks: list[_Task] = []
+        self._characters_of: dict[int, tuple[Utf8, Ranges]] = {}
         self._tails: dict[tuple[int, int], tuple[int, object]] = {}
         self._explicit: dict[int, tuple[Pattern, Automaton]] = {}
         self._sizes = Sizes(self._explicit_of, watch, place)
@@ -125,7 +127,12 @@ class _Reader:
 
     def _characters(self, pattern: CharacterClass, source: int, target: int, hub: int) -> None:
         draft = self.draft
-        characters = encode_ranges(pattern.ranges)
+        ranges = pattern.ranges
+        known_characters = self._characters_of.get(id(ranges))
+        if known_characters is None:
+            # The ranges are kept beside them, so that their id stays their own.
+            known_characters = self._characters_of[id(ranges)] = encode_ranges(ranges), ranges
+        characters = known_characters[0]
         if not characters.inner:
             draft.edges[source] += [(low, high, target) for low, high, _ in characters.heads]
             return
@@ -145,12 +152,19 @@ class _Reader:
         if not parts:
             draft.skip(task.source, task.target)
             return
-        source, alone = task.source, task.alone
-        for part in parts[:-1]:
-            between = draft.state(task.hub)
-            self._tasks.append(_Task(part, source, between, alone, task.hub))
-            source, alone = between, True
-        self._tasks.append(_Task(parts[-1], source, task.target, alone, task.hub))
+        source, alone, hub = task.source, task.alone, task.hub
+        last = len(parts) - 1
+        for i, part in enumerate(parts):
+            target = task.target if i == last else draft.state(hub)
+            kind = type(part)
+            if kind is Literal:
+                self._chain(part.data, source, target, hub)  # type: ignore[union-attr]
+            elif kind is CharacterClass:
+                self._characters(part, source, target, hub)  # type: ignore[arg-type]
+            else:
+                self._tasks.append(_Task(part, source, target, alone, hub))
+            source, alone = target, True
+        self._watch.step(self._place, last)
 
     def _embed(self, automaton: Automaton, source: int, target: int, hub: int) -> None:
         draft = self.draft

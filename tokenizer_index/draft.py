@@ -206,7 +206,8 @@ class _Rows:
         return True
 
     def _arrive(self, state: int) -> tuple[tuple[int, int], ...]:
-        draft, goal = self.draft, self.forward(state)
+        draft = self.draft
+        goal = state if draft.edges[state] else self.forward(state)
         arrivals: tuple[tuple[int, int], ...]
         tail = draft.tail_of.get(goal)
         if tail is not None and self._placed(tail):
@@ -367,17 +368,19 @@ def _flatten(
 ) -> Fragment:
     flat = list(chain.from_iterable(edges))
     hubs, hub_of = draft.hubs, draft.hub_of
-    positions = array("i")
+    positions: list[int] = []
     for state, row, accept, d in zip(order, edges, accepts, distance, strict=True):
         hub = hubs.get(state) or (hubs[hub_of[state]] if hub_of[state] >= 0 else None)
         if hub is None:
-            positions.extend((len(row), accept, 0, 0, -1, d))
+            positions += (len(row), accept, 0, 0, -1, d)
         else:
-            positions.extend((len(row), accept, state in hubs, hub.minimum, hub.maximum, d))
+            positions += (len(row), accept, state in hubs, hub.minimum, hub.maximum, d)
     loops = any(edge[2] == 0 for edge in flat) or any(tail.target == 0 for tail in tails)
     inner = byte_set(flat if loops else flat[len(edges[0]) :])
-    all_edges = np.frombuffer(array("i", chain.from_iterable(flat)), np.int32).reshape(-1, N_EDGE_COLUMNS)
-    all_positions = positions.tobytes()
+    all_edges = np.frombuffer(array("i", list(chain.from_iterable(flat))), np.int32).reshape(
+        -1, N_EDGE_COLUMNS
+    )
+    all_positions = array("i", positions).tobytes()
     n_positions = len(order)
     if tails:
         targets = all_edges[:, 2]

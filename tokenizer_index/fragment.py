@@ -71,11 +71,11 @@ def _chain(data: bytes) -> Fragment:
     n = len(data)
     if n == 0:
         return empty_fragment(nullable=True)
-    positions, edges = array("i"), array("i")
-    for i, byte in enumerate(data):
-        positions.extend((1, 0, 0, 0, -1, n - i))
-        edges.extend((byte, byte, i + 1, ALWAYS, KEEP))
-    positions.extend((0, 1, 0, 0, -1, 0))
+    positions = array("i", (1, 0, 0, 0, -1, 0)) * n + array("i", (0, 1, 0, 0, -1, 0))
+    positions[N_POSITION_COLUMNS - 1 :: N_POSITION_COLUMNS] = array("i", range(n, -1, -1))
+    edges = array("i", (0, 0, 0, ALWAYS, KEEP)) * n
+    edges[0::N_EDGE_COLUMNS] = edges[1::N_EDGE_COLUMNS] = array("i", list(data))
+    edges[2::N_EDGE_COLUMNS] = array("i", range(1, n + 1))
     inner = 0
     for byte in set(data[1:]):
         inner |= 1 << byte
@@ -91,27 +91,28 @@ def walled(fragment: Fragment, ranges: Ranges) -> Fragment:
     wall = fragment.n_positions
     rows = array("i", fragment.positions)
     edges = array("i", fragment.edges)
-    all_rows, all_edges = array("i"), array("i")
-    at = 0
-    for i in range(0, len(rows), N_POSITION_COLUMNS):
-        row = rows[i : i + N_POSITION_COLUMNS]
-        n = row[0] * N_EDGE_COLUMNS
-        all_edges += edges[at : at + n]
-        at += n
-        if row[1]:
-            guard = LEAVE if row[2] else ALWAYS
-            for low, high in ranges:
-                all_edges.extend((low, high, wall, guard, 0))
-            row[0] += len(ranges)
-        all_rows += row
-    all_rows.extend((0, 0, 0, 0, -1, -1))
+    counts = rows[0::N_POSITION_COLUMNS]
+    ends = [i for i, accepts in enumerate(rows[1::N_POSITION_COLUMNS]) if accepts]
+    all_edges = array("i")
+    position = edge = 0
+    for i in ends:
+        behind = edge + N_EDGE_COLUMNS * sum(counts[position : i + 1])
+        all_edges += edges[edge:behind]
+        position, edge = i + 1, behind
+        first = N_POSITION_COLUMNS * i
+        guard = LEAVE if rows[first + 2] else ALWAYS
+        for low, high in ranges:
+            all_edges.extend((low, high, wall, guard, 0))
+        rows[first] += len(ranges)
+    all_edges += edges[edge:]
+    rows.extend((0, 0, 0, 0, -1, -1))
     stopped = 0
     for low, high in ranges:
         stopped |= (2 << high) - (1 << low)
     return fragment._replace(
         n_positions=wall + 1,
         n_edges=len(all_edges) // N_EDGE_COLUMNS,
-        positions=all_rows.tobytes(),
+        positions=rows.tobytes(),
         edges=all_edges.tobytes(),
         after=fragment.after | stopped,
         inner=fragment.inner | stopped,

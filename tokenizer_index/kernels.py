@@ -325,6 +325,7 @@ from constrain.tokenizer_index.layout import (
     STEP,
     T_OFF,
     T_POOL,
+    T_SIZE,
     TAIL,
     TARGET_SHIFT,
     TERM_ACTION,
@@ -2938,8 +2939,8 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
 
 
 @_kernel
-def _walk_set(h, t, l):
-    """Walk the interned node set ``t`` from lexer state ``l``; as `_walk_range`.
+def _walk_set(h, t, l, low, high):
+    """Walk the interned node set ``t``, but for its nodes from ``low`` to before ``high``, from ``l``; as `_walk_range`.
 
     A set may hold a node and its ancestor (blanks cut in several ways), so a walk may meet a node more than once.
     """
@@ -2970,6 +2971,9 @@ def _walk_set(h, t, l):
             continue
         while i < end and _get64(pool, i) >> 32 == byte:
             x = _get64(pool, i) & LOW32
+            if low <= x < high:
+                i += 1
+                continue
             w = _get64(nodes, x)
             token = _get32(node_token, x)
             if token >= 0:
@@ -3147,6 +3151,24 @@ def _slice_layer(h, l):
 
 
 @_kernel
+def _node_set(h, table, n):
+    """Return the id of the set of the first ``n`` nodes (with their bytes) in ``table``; note its size if it is new."""
+    count = _header(h, USED + T_OFF)
+    r = _room(h, T_SIZE, count + 1)
+    if r < 0:
+        return r
+    buf = _view(h, table)
+    t = _intern(h, T_OFF, buf, n)
+    if t == count:
+        nodes = _view(h, NODES)
+        size = 0
+        for i in range(n):
+            size += _get64(nodes, _get64(buf, i) & LOW32) >> 24
+        _put64(_view(h, T_SIZE), t, size << 2)
+    return t
+
+
+@_kernel
 def _intern_nodes(h, first, last):
     """Return the node set of ``X_EXITS[first:last]`` (sorted), without their accept sets; GROW possible."""
     exits = _scratch(h, X_EXITS)
@@ -3162,7 +3184,7 @@ def _intern_nodes(h, first, last):
         if m == 0 or v != _get64(buf, m - 1):
             _put64(buf, m, v)
             m += 1
-    return _intern(h, T_OFF, buf, m)
+    return _node_set(h, BUF_NODES, m)
 
 
 @_far
@@ -3348,15 +3370,11 @@ def _entry_less(h, t, l):
     t_off = _view(h, T_OFF)
     t_pool = _view(h, T_POOL)
     nodes = _view(h, NODES)
-    if t > 0:
-        size = 0
-        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-            size += _get64(nodes, _get64(t_pool, i) & LOW32) >> 24
-        if size < _header(h, S_SPLIT_SIZE):
-            return UNFILLED
-        r = _is_nested(h, t)
-        if r != 0:
-            return r if r < 0 else UNFILLED
+    if _is_large(h, t) == 0:
+        return UNFILLED
+    r = _is_nested(h, t)
+    if r != 0:
+        return r if r < 0 else UNFILLED
     count = _header(h, USED + EL_OFF)
     r = _room(h, BUF_ELEMENT, n)
     if r == 0:
@@ -3399,33 +3417,20 @@ def _entry_less(h, t, l):
     packed = (l << 42) | (more << 21) | part
     n_removed = 0
     removed = _view(h, BUF_CHARS)
-    if t == 0:
-        base = _view(h, TRIE_BASE)
-        sizes = _view(h, TRIE_SIZE)
-        for k in range(_header(h, S_TRIES)):
-            _put64(stack, 0, packed)
-            b = _get64(base, k)
-            n_removed = _walk_less(h, b, b + _get64(sizes, k), 0, n_removed, stamp)
-            if n_removed < 0:
-                return n_removed
-    else:
-        class_of = _view(h, CLASS_OF)
-        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-            y = _get64(t_pool, i) & LOW32
-            r = _step_less(h, packed, _get8(class_of, _get64(t_pool, i) >> 32))
-            if r <= GROW:
-                return r
-            if r < 0 or (r >> 21) & 0x1FFFFF == 0x1FFFFF:
-                continue
-            if r >> 42 == 0x1FFFFF:
-                # Dead at its first byte: rare, so walk it all.
-                return UNFILLED
-            w = _get64(nodes, y)
-            depth = (w >> 8) & 0xFFFF
-            _put64(stack, depth, r)
-            n_removed = _walk_less(h, y + 1, y + (w >> 24), depth - 1, n_removed, stamp)
-            if n_removed < 0:
-                return n_removed
+    class_of = _view(h, CLASS_OF)
+    for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+        r = _lexer_step(h, part, _get8(class_of, _get64(t_pool, i) >> 32))
+        if r <= GROW:
+            return r
+        if r < 0:
+            continue
+        y = _get64(t_pool, i) & LOW32
+        w = _get64(nodes, y)
+        depth = (w >> 8) & 0xFFFF
+        _put64(stack, depth - 1, packed)
+        n_removed = _walk_less(h, y, y + (w >> 24), depth - 1, n_removed, stamp)
+        if n_removed < 0:
+            return n_removed
     # The tokens that are left. They take the place of a walk's that scratch may still hold.
     _set_header(h, S_WALK_KEY, 0)
     if n_removed > 32:
@@ -3474,7 +3479,7 @@ def _entry_less(h, t, l):
         if m == 0:
             continue
         if m < last - first:
-            t1 = _intern(h, T_OFF, left, m)
+            t1 = _node_set(h, BUF_NODES, m)
             if t1 < 0:
                 return t1
         _put64(groups, 2 * (g0 + n_groups), _get64(groups, 2 * source))
@@ -3641,41 +3646,20 @@ def _shared_part(h, t, l, g):
     class_of = _view(h, CLASS_OF)
     shared = 0
     lost = 0
-    if t > 0:
-        off = _view(h, T_OFF)
-        pool = _view(h, T_POOL)
-        for i in range(_get64(off, t), _get64(off, t + 1)):
-            v = _get64(pool, i)
-            c = _get8(class_of, v >> 32)
-            s = _lexer_step(h, l, c)
-            s2 = _lexer_step(h, g, c)
-            if s <= GROW or s2 <= GROW:
-                return min(s, s2)
-            if s2 >= 0:
-                size = _get64(nodes, v & LOW32) >> 24
-                if s == s2:
-                    shared += size
-                elif s < 0:
-                    lost += size
-    else:
-        base = _view(h, TRIE_BASE)
-        sizes = _view(h, TRIE_SIZE)
-        for k in range(_header(h, S_TRIES)):
-            i = _get64(base, k)
-            end = i + _get64(sizes, k)
-            while i < end:
-                w = _get64(nodes, i)
-                c = _get8(class_of, w & 255)
-                s = _lexer_step(h, l, c)
-                s2 = _lexer_step(h, g, c)
-                if s <= GROW or s2 <= GROW:
-                    return min(s, s2)
-                if s2 >= 0:
-                    if s == s2:
-                        shared += w >> 24
-                    elif s < 0:
-                        lost += w >> 24
-                i += w >> 24
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    for i in range(_get64(off, t), _get64(off, t + 1)):
+        v = _get64(pool, i)
+        c = _get8(class_of, v >> 32)
+        s = _lexer_step(h, l, c)
+        s2 = _lexer_step(h, g, c)
+        if s <= GROW or s2 <= GROW:
+            return min(s, s2)
+        if s2 >= 0:
+            if s == s2:
+                shared += _get64(nodes, v & LOW32) >> 24
+            elif s < 0:
+                lost += _get64(nodes, v & LOW32) >> 24
     return 1 if shared >= _header(h, S_SPLIT_SIZE) and 2 * lost < shared else 0
 
 
@@ -3721,46 +3705,34 @@ def _entry_like(h, t, l, g):
     n_gone = 0
     n_exits = 0
     n_marked = 0
-    if t > 0:
-        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-            v = _get64(t_pool, i)
-            c = _get8(class_of, v >> 32)
-            s = _lexer_step(h, l, c)
-            s2 = _lexer_step(h, g, c)
-            if s <= GROW or s2 <= GROW:
-                return min(s, s2)
-            if s == s2 or (s < 0 and s2 < 0):
-                continue
-            x = v & LOW32
-            w = _get64(nodes, x)
-            token = _get32(node_token, x)
-            if token >= 0:
-                if s2 < 0:
-                    if n_tokens >= tokens[1]:
-                        return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16)
-                    _put32(tokens, n_tokens, token)
-                    n_tokens += 1
-                elif s < 0:
-                    if n_gone >= gone[1]:
-                        return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16)
-                    _put64(gone, n_gone, token)
-                    n_gone += 1
-            if w >> 24 > 1:
-                depth = (w >> 8) & 0xFFFF
-                _put64(stack, depth, _two_states(s, s2))
-                n_tokens, n_gone, n_exits, n_marked = _walk_apart(
-                    h, x + 1, x + (w >> 24), depth - 1, n_tokens, n_gone, n_exits, stamp, n_marked
-                )
-                if n_tokens < 0:
-                    return n_tokens
-    else:
-        base = _view(h, TRIE_BASE)
-        sizes = _view(h, TRIE_SIZE)
-        for k in range(_header(h, S_TRIES)):
-            _put64(stack, 0, _two_states(l, g))
-            b = _get64(base, k)
+    for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+        v = _get64(t_pool, i)
+        c = _get8(class_of, v >> 32)
+        s = _lexer_step(h, l, c)
+        s2 = _lexer_step(h, g, c)
+        if s <= GROW or s2 <= GROW:
+            return min(s, s2)
+        if s == s2 or (s < 0 and s2 < 0):
+            continue
+        x = v & LOW32
+        w = _get64(nodes, x)
+        token = _get32(node_token, x)
+        if token >= 0:
+            if s2 < 0:
+                if n_tokens >= tokens[1]:
+                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16)
+                _put32(tokens, n_tokens, token)
+                n_tokens += 1
+            elif s < 0:
+                if n_gone >= gone[1]:
+                    return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16)
+                _put64(gone, n_gone, token)
+                n_gone += 1
+        if w >> 24 > 1:
+            depth = (w >> 8) & 0xFFFF
+            _put64(stack, depth, _two_states(s, s2))
             n_tokens, n_gone, n_exits, n_marked = _walk_apart(
-                h, b, b + _get64(sizes, k), 0, n_tokens, n_gone, n_exits, stamp, n_marked
+                h, x + 1, x + (w >> 24), depth - 1, n_tokens, n_gone, n_exits, stamp, n_marked
             )
             if n_tokens < 0:
                 return n_tokens
@@ -3825,73 +3797,58 @@ def _entry_like(h, t, l, g):
     return e
 
 
+@_kernel
+def _is_long(h, t, l):
+    """1 if a walk of node set ``t`` from lexer state ``l`` may be long: many nodes are below first bytes that it reads."""
+    nodes = _view(h, NODES)
+    class_of = _view(h, CLASS_OF)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    least = _header(h, S_SPLIT_SIZE)
+    size = 0
+    for i in range(_get64(off, t), _get64(off, t + 1)):
+        v = _get64(pool, i)
+        s = _lexer_step(h, l, _get8(class_of, v >> 32))
+        if s <= GROW:
+            return s
+        if s >= 0:
+            size += _get64(nodes, v & LOW32) >> 24
+            if size >= least:
+                return 1
+    return 0
+
+
 @_far
 def _living_part(h, t, l):
-    """Return the set of the nodes of ``t`` whose byte ``l`` can read, or ``t`` if a walk of them is short anyway.
+    """Return the set of the nodes of ``t`` whose byte ``l`` can read.
 
     Sets that differ only in what ``l`` can't read then share an entry.
     """
-    nodes = _view(h, NODES)
     class_of = _view(h, CLASS_OF)
     exits = _scratch(h, X_EXITS)
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
     _set_header(h, S_WALK_KEY, 0)
-    size = 0
     n = 0
-    if t > 0:
-        off = _view(h, T_OFF)
-        pool = _view(h, T_POOL)
-        for i in range(_get64(off, t), _get64(off, t + 1)):
-            v = _get64(pool, i)
-            s = _lexer_step(h, l, _get8(class_of, v >> 32))
-            if s <= GROW:
-                return s
-            if s >= 0:
-                if n >= exits[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
-                _put64(exits, n, v)
-                n += 1
-                size += _get64(nodes, v & LOW32) >> 24
-        if n == _get64(off, t + 1) - _get64(off, t):
-            return t
-    else:
-        base = _view(h, TRIE_BASE)
-        sizes = _view(h, TRIE_SIZE)
-        for k in range(_header(h, S_TRIES)):
-            i = _get64(base, k)
-            end = i + _get64(sizes, k)
-            while i < end:
-                w = _get64(nodes, i)
-                s = _lexer_step(h, l, _get8(class_of, w & 255))
-                if s <= GROW:
-                    return s
-                if s >= 0:
-                    if n >= exits[1]:
-                        return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
-                    _put64(exits, n, ((w & 255) << 32) | i)
-                    n += 1
-                    size += w >> 24
-                i += w >> 24
-    if size < _header(h, S_SPLIT_SIZE):
+    for i in range(_get64(off, t), _get64(off, t + 1)):
+        v = _get64(pool, i)
+        s = _lexer_step(h, l, _get8(class_of, v >> 32))
+        if s <= GROW:
+            return s
+        if s >= 0:
+            if n >= exits[1]:
+                return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
+            _put64(exits, n, v)
+            n += 1
+    if n == _get64(off, t + 1) - _get64(off, t):
         return t
-    if t == 0:
-        _sort_at(h, exits[0], n, _scratch(h, X_MERGE)[0])
     return _intern_nodes(h, 0, n)
 
 
 @_kernel
 def _is_large(h, t):
     """1 if a walk of node set ``t`` may be long."""
-    if t == 0:
-        return 1
-    nodes = _view(h, NODES)
-    off = _view(h, T_OFF)
-    pool = _view(h, T_POOL)
-    size = 0
-    for i in range(_get64(off, t), _get64(off, t + 1)):
-        size += _get64(nodes, _get64(pool, i) & LOW32) >> 24
-        if size >= _header(h, S_SPLIT_SIZE):
-            return 1
-    return 0
+    return 1 if _get64(_view(h, T_SIZE), t) >> 2 >= _header(h, S_SPLIT_SIZE) else 0
 
 
 @_far
@@ -3905,9 +3862,6 @@ def _entry_whole(h, t, l):
     r = _entry_less(h, t, l)
     if r != UNFILLED:
         return r
-    r = _entry_less(h, t, l)
-    if r != UNFILLED:
-        return r
     layer = 0
     walk_buckets = 1
     if t == 0:
@@ -3916,7 +3870,12 @@ def _entry_whole(h, t, l):
             return r
         layer = r >> 1
         walk_buckets = r & 1
+    is_long = 0
     if _header(h, S_USE_SPLIT) != 0 and layer == 0 and walk_buckets != 0 and _is_large(h, t) != 0:
+        is_long = _is_long(h, t, l)
+        if is_long < 0:
+            return is_long
+    if is_long != 0:
         model = _model(h, l)
         if model <= GROW:
             return model
@@ -3946,24 +3905,21 @@ def _entry_whole(h, t, l):
         n_exits = _header(h, S_WALK_EXITS)
     else:
         _set_header(h, S_WALK_KEY, 0)
-        if t > 0:
-            n_tokens, n_exits = _walk_set(h, t, l)
-            if n_tokens < 0:
-                return n_tokens
-        else:
-            base = _view(h, TRIE_BASE)
-            size = _view(h, TRIE_SIZE)
-            most = _view(h, BUCKET_MAX)
-            n_tokens = 0
-            n_exits = 0
-            for k in range(_header(h, S_TRIES)):
-                if k > 0 and (walk_buckets == 0 or _get64(most, k - 1) <= layer):
-                    continue
-                _put64(_scratch(h, X_STACK), 0, l)
-                b = _get64(base, k)
-                n_tokens, n_exits = _walk_range(h, b, b + _get64(size, k), 0, n_tokens, n_exits)
-                if n_tokens < 0:
-                    return n_tokens
+        # Leave out the slice's tries that the layer stands for: all, or those of the shortest tokens.
+        low = 0
+        high = 0
+        if layer > 0 or walk_buckets == 0:
+            low = _get64(_view(h, TRIE_SIZE), 0)
+            high = 1 << 32
+            if walk_buckets != 0:
+                k = 1
+                while k < _header(h, S_TRIES) and _get64(_view(h, BUCKET_MAX), k - 1) <= layer:
+                    k += 1
+                if k < _header(h, S_TRIES):
+                    high = _get64(_view(h, TRIE_BASE), k)
+        n_tokens, n_exits = _walk_set(h, t, l, low, high)
+        if n_tokens < 0:
+            return n_tokens
         r = _work(h, 10 + (n_tokens + n_exits) // 16)
         _set_header(h, S_WALK_TOKENS, n_tokens)
         _set_header(h, S_WALK_EXITS, n_exits)
@@ -4023,6 +3979,10 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
 @_kernel
 def _is_nested(h, t):
     """1 if node set ``t`` holds a node and one of its ancestors: then a node's mark would not say whose path it is on."""
+    sizes = _view(h, T_SIZE)
+    known = _get64(sizes, t) & 3
+    if known != 0:
+        return known - 1
     off = _view(h, T_OFF)
     pool = _view(h, T_POOL)
     nodes = _view(h, NODES)
@@ -4039,8 +3999,10 @@ def _is_nested(h, t):
     for i in range(n):
         x = _get64(buf, i)
         if x < end:
+            _put64(sizes, t, _get64(sizes, t) | 2)
             return 1
         end = x + (_get64(nodes, x) >> 24)
+    _put64(sizes, t, _get64(sizes, t) | 1)
     return 0
 
 
@@ -4062,14 +4024,13 @@ def _entry(h, t, l):
     nodes = _view(h, NODES)
     t_off = _view(h, T_OFF)
     t_pool = _view(h, T_POOL)
-    if t > 0:
-        if _is_large(h, t) == 0:
-            return _entry_whole(h, t, l)
-        r = _is_nested(h, t)
-        if r < 0:
-            return r
-        if r == 1:
-            return _entry_whole(h, t, l)
+    if _is_large(h, t) == 0:
+        return _entry_whole(h, t, l)
+    r = _is_nested(h, t)
+    if r < 0:
+        return r
+    if r == 1:
+        return _entry_whole(h, t, l)
     off = _view(h, L_OFF)
     pool = _view(h, L_POOL)
     first = _get64(off, l)
@@ -4123,31 +4084,19 @@ def _entry(h, t, l):
     _put64(mark, last_mark, stamp)
     n_exits = 0
     n_marked = 0
-    if t == 0:
-        base = _view(h, TRIE_BASE)
-        sizes = _view(h, TRIE_SIZE)
-        for k in range(_header(h, S_TRIES)):
-            _put64(stack, 0, l)
-            b = _get64(base, k)
-            n_exits, n_marked = _walk_mixed(h, b, b + _get64(sizes, k), 0, n_exits, stamp, n_marked)
-            if n_exits < 0:
-                return n_exits
-    else:
-        for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-            s = _lexer_step(h, l, _get8(class_of, _get64(t_pool, i) >> 32))
-            if s <= GROW:
-                return s
-            if s >= 0 and _get32(attr, s * L_STRIDE + L_PURE) == -1:
-                y = _get64(t_pool, i) & LOW32
-                w = _get64(nodes, y)
-                if w >> 24 > 1:
-                    depth = (w >> 8) & 0xFFFF
-                    _put64(stack, depth, s)
-                    n_exits, n_marked = _walk_mixed(
-                        h, y + 1, y + (w >> 24), depth - 1, n_exits, stamp, n_marked
-                    )
-                    if n_exits < 0:
-                        return n_exits
+    for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
+        s = _lexer_step(h, l, _get8(class_of, _get64(t_pool, i) >> 32))
+        if s <= GROW:
+            return s
+        if s >= 0 and _get32(attr, s * L_STRIDE + L_PURE) == -1:
+            y = _get64(t_pool, i) & LOW32
+            w = _get64(nodes, y)
+            if w >> 24 > 1:
+                depth = (w >> 8) & 0xFFFF
+                _put64(stack, depth, s)
+                n_exits, n_marked = _walk_mixed(h, y + 1, y + (w >> 24), depth - 1, n_exits, stamp, n_marked)
+                if n_exits < 0:
+                    return n_exits
     # Tokens: the union, as a list if it stays sparse.
     entries = _view(h, E_ATTR)
     sparse_pool = _view(h, TOKENS)
@@ -4202,7 +4151,7 @@ def _entry(h, t, l):
                         m += 1
                 if m == 0:
                     continue
-                t1 = _intern(h, T_OFF, buf, m)
+                t1 = _node_set(h, BUF_NODES, m)
                 if t1 < 0:
                     return t1
             r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
@@ -4336,40 +4285,20 @@ def _without_continuations(h, t, l):
     """Return node set ``t`` without the nodes whose first byte continues the greedy lexeme ``l``; -1 if none."""
     exits = _scratch(h, X_EXITS)
     class_of = _view(h, CLASS_OF)
-    nodes = _view(h, NODES)
     _set_header(h, S_WALK_KEY, 0)
     n = 0
-    if t > 0:
-        off = _view(h, T_OFF)
-        pool = _view(h, T_POOL)
-        for i in range(_get64(off, t), _get64(off, t + 1)):
-            v = _get64(pool, i)
-            s = _lexer_step(h, l, _get8(class_of, v >> 32))
-            if s <= GROW:
-                return s
-            if s == DEAD:
-                if n >= exits[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
-                _put64(exits, n, v)
-                n += 1
-    else:
-        base = _view(h, TRIE_BASE)
-        size = _view(h, TRIE_SIZE)
-        for k in range(_header(h, S_TRIES)):
-            i = _get64(base, k)
-            end = i + _get64(size, k)
-            while i < end:
-                w = _get64(nodes, i)
-                s = _lexer_step(h, l, _get8(class_of, w & 255))
-                if s <= GROW:
-                    return s
-                if s == DEAD:
-                    if n >= exits[1]:
-                        return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
-                    _put64(exits, n, ((w & 255) << 32) | i)
-                    n += 1
-                i += w >> 24
-        _sort_at(h, exits[0], n, _scratch(h, X_MERGE)[0])
+    off = _view(h, T_OFF)
+    pool = _view(h, T_POOL)
+    for i in range(_get64(off, t), _get64(off, t + 1)):
+        v = _get64(pool, i)
+        s = _lexer_step(h, l, _get8(class_of, v >> 32))
+        if s <= GROW:
+            return s
+        if s == DEAD:
+            if n >= exits[1]:
+                return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
+            _put64(exits, n, v)
+            n += 1
     if n == 0:
         return DEAD
     return _intern_nodes(h, 0, n)
@@ -5598,7 +5527,8 @@ def _pick_node(h, first, n, level, is_full, is_wide):
     """
     nodes = _view(h, BUF_NODE)
     pick = -1
-    nearest = INFINITE
+    # More than any distance: an open node is always picked, or the search would never end.
+    nearest = LOW32
     for i in range(first, n):
         if _get64(nodes, 5 * i + 4) != 0 or _get64(nodes, 5 * i + 1) != level:
             continue

@@ -124,6 +124,7 @@ LOW40 = 0xFFFFFFFFFF
     T_OFF,
     T_POOL,
     T_HASH,
+    T_SIZE,  # i64 (n,) nodes below, twice shifted; 1 where none is below another, 2 where one is, else unknown
     ENTRY,  # i64 (slots, 2) memo (T, l) -> entry
     E_ATTR,  # i64 (n, 8)
     TOKENS,  # i32 tokens of sparse entries
@@ -191,7 +192,7 @@ LOW40 = 0xFFFFFFFFFF
     SEPARATORS,  # i64 bytes that are an ignored lexeme by themselves, the most usual first
     WORDS_BELOW,  # u8 (n_nodes,) whether all below a trie node are letters and digits
     N_TABLES,
-) = range(166)
+) = range(167)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)

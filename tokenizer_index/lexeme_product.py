@@ -6,12 +6,13 @@ and accepts wherever the terminal does, and more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.grammars.bits import members
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import native
@@ -23,6 +24,8 @@ MOST_STATES = 4_000
 
 # Steps of the kernel between two looks at the clock, some 10 ms, and how many of them count as one of a watch.
 _WORK, _WORK_PER_STEP = 4_000_000, 500
+# What a walk begins with.
+_BEGIN = np.array([k.W_TERMINAL, k.W_COMPANION, k.W_DONE, k.W_N, k.W_N_TO])
 # Items that tables which grow begin with.
 _ROOM = 1024
 
@@ -83,6 +86,7 @@ class Product:
         np.cumsum(positions[:, 0], out=edge_offsets[1:])
         positive = [0] * len(lexemes)
         self._starts: list[list[int]] = [[] for _ in lexemes]
+        self._together: dict[int, NDArray[np.int32]] = {}
         for (t, negative, fragment), base in zip(literals, bases.tolist(), strict=True):
             counts = positions[base : base + fragment.n_positions, 2]
             if not (negative and counts.any()):
@@ -128,14 +132,23 @@ class Product:
         self._arrays[table] = array
         self._header[2 * table : 2 * table + 2] = array.ctypes.data, array.size
 
-    def states(self, t: int, company: Iterable[int], companion: int = -1) -> States:
+    def _starts_of(self, company: int) -> NDArray[np.int32]:
+        """Return where the literals of terminals start."""
+        starts = self._together.get(company)
+        if starts is None:
+            found = [start for x in members(company) for start in self._starts[x]]
+            starts = self._together[company] = np.array(found, np.int32)
+            self._watch.step("lexemes", len(found))
+        return starts
+
+    def states(self, t: int, company: int, companion: int = -1) -> States:
         """Return the states of terminal ``t`` read beside ``company``.
 
         Parameters
         ----------
         t : int
-        company : iterable of int
-            Terminals, ``t`` among them.
+        company : int
+            The bits of terminals, ``t`` among them.
         companion : int
             A terminal that the flags tell of.
 
@@ -145,11 +158,11 @@ class Product:
             There are more than `MOST_STATES`.
         """
         header, arrays = self._header, self._arrays
-        starts = [start for x in company for start in self._starts[x]]
+        starts = self._starts_of(company)
         arrays[k.W_HASH].fill(-1)
         arrays[k.W_POOL][: len(starts)] = starts
         arrays[k.W_OFF][1] = len(starts)
-        header[[k.W_TERMINAL, k.W_COMPANION, k.W_DONE, k.W_N, k.W_N_TO]] = t, companion, 0, 1, 0
+        header[_BEGIN] = t, companion, 0, 1, 0
         while r := self._walk(header.ctypes.data):
             if r == k.LIMIT:
                 raise TooManyStatesError

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
+from constrain.grammars.bits import members
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.layout import ENDS, ENDS_ABOVE, ENDS_GREEDY, HAS_COMPANION
 from constrain.tokenizer_index.lexeme import Lexeme
@@ -55,9 +56,9 @@ class LexemeWalk:
         self._watch = watch
         self._automata: dict[int, Loose] = {}
         self._may_continue: dict[int, int] = {}
+        self._inner: dict[int, tuple[int, int]] = {}
         self._ends: dict[int, list[list[int]]] = {}
         self._own_ends: dict[int, list[int] | None] = {}
-        self._above: dict[int, int] = {}
         self._begins: dict[tuple[int, int], int] = {}
         self._carries: dict[tuple[int, int], bool] = {}
 
@@ -75,27 +76,34 @@ class LexemeWalk:
         return [self._bytes(t, "first") if lexeme else 0 for t, lexeme in enumerate(self._lexemes)]
 
     @cached_property
-    def beside(self) -> list[list[int]]:
-        """For each terminal those that begin alike and may be read beside it."""
-        groups: dict[int, list[int]] = {}
+    def _company(self) -> list[int]:
+        groups: dict[int, int] = {}
         for t, begin in enumerate(self.first):
             if begin:
-                groups.setdefault(begin, []).append(t)
-        found = []
-        for t, begin in enumerate(self.first):
-            met = [other for first, members in groups.items() if first & begin for other in members]
-            found.append([other for other in met if other != t])
-            self._watch.step("lexemes", 1 + len(groups) // 16)
-        return found
+                groups[begin] = groups.get(begin, 0) | 1 << t
+        met = dict.fromkeys(self.first, 0)
+        for begin in met:
+            for first, group in groups.items():
+                if first & begin:
+                    met[begin] |= group
+            self._watch.step("lexemes", 1 + len(groups))
+        return [met[begin] | 1 << t for t, begin in enumerate(self.first)]
+
+    def company(self, t: int) -> int:
+        """Return the bits of ``t`` and of the terminals that begin alike and may be read beside it."""
+        return self._company[t]
 
     def keep_together(self, expected: Collection[int]) -> None:
         """Note that terminals are read side by side only if one of the sets ``expected`` has both."""
-        near = [0] * len(self.first)
+        near = [1 << t for t in range(len(self.first))]
         for bits in expected:
-            for t in range(len(near)):
-                if bits >> t & 1:
-                    near[t] |= bits
-        self.beside = [[x for x in row if near[t] >> x & 1] for t, row in enumerate(self.beside)]
+            for t in members(bits & (1 << len(near)) - 1):
+                near[t] |= bits
+        # Most are alike, and what is one object is soon found equal.
+        alike: dict[int, int] = {}
+        self._company = [
+            alike.setdefault(bits, bits) for bits in (a & b for a, b in zip(self._company, near, strict=True))
+        ]
 
     def _loose(self, t: int) -> Loose:
         """Return the automaton of a terminal."""
@@ -111,14 +119,32 @@ class LexemeWalk:
 
     def may_continue(self, t: int) -> int:
         """Return the bytes that may go on where a lexeme of ``t`` could end, or more."""
-        if t not in self._may_continue:
+        found = self._may_continue.get(t)
+        if found is None:
             found = 0
-            if any(self._greedy[x] for x in (t, *self.beside[t])):
-                found = self._bytes(t, "after")
-                for other in self.beside[t]:
-                    found |= self._bytes(other, "inner")
+            company = self._company[t]
+            if company & self._greedy_bits:
+                once, twice = self._inner_of(company)
+                # What others read on.
+                found = self._bytes(t, "after") | twice | once & ~self._bytes(t, "inner")
             self._may_continue[t] = found
-        return self._may_continue[t]
+        return found
+
+    @cached_property
+    def _greedy_bits(self) -> int:
+        return sum(1 << t for t, is_greedy in enumerate(self._greedy) if is_greedy)
+
+    def _inner_of(self, company: int) -> tuple[int, int]:
+        """Return the bytes that some of ``company`` read behind their first ones, and those that several do."""
+        if company not in self._inner:
+            once = twice = 0
+            for x in members(company):
+                inner = self._bytes(x, "inner")
+                twice |= once & inner
+                once |= inner
+            self._watch.step("lexemes", company.bit_count())
+            self._inner[company] = once, twice
+        return self._inner[company]
 
     def may_follow(self, t: int, begins: int) -> bool:
         """Is there, wherever a lexeme of ``t`` may end, a byte of ``begins`` that may follow it, there or farther on?
@@ -141,7 +167,7 @@ class LexemeWalk:
 
         One list for each way to come to an end: with what is there, and at later ends of the same lexeme.
         """
-        found = self._product.states(t, (t, *self.beside[t]))
+        found = self._product.states(t, self._company[t])
         ends = [i for i, flags in enumerate(found.flags) if flags & ENDS]
         masks: dict[int, int] = {}
         # For each state the ends in it and behind it, as bits of numbers of masks.
@@ -198,23 +224,23 @@ class LexemeWalk:
 
     def may_carry(self, t: int, u: int) -> bool:
         """May ``u`` be read beside ``t``?"""
-        return u in self.beside[t]
+        return u != t and self._company[t] >> u & 1 != 0
 
     def may_end_beside(self, t: int, u: int) -> bool:
         """May a lexeme of ``t`` end where one of ``u`` began with it and ends or goes on?"""
         try:
-            flags = self._product.states(t, (t, u), u).flags
+            flags = self._product.states(t, 1 << t | 1 << u, u).flags
         except TooManyStatesError:
             return True
         return any(flag & ENDS and flag & HAS_COMPANION for flag in flags)
 
     def _walk_carries(self, t: int, u: int) -> bool:
-        if not self._is_plain(u) or u not in self.beside[t]:
+        if not self._is_plain(u) or not self.may_carry(t, u):
             return False
-        if self._priority[u] < max(self._priority[x] for x in (t, *self.beside[u])):
+        if self.above(u) or self._priority[u] < self._priority[t]:
             return False
         try:
-            flags = self._product.states(t, (t, u), u).flags
+            flags = self._product.states(t, 1 << t | 1 << u, u).flags
         except TooManyStatesError:
             return False
         return all(flag & HAS_COMPANION for flag in flags if flag & ENDS)
@@ -233,40 +259,55 @@ class LexemeWalk:
         if not self._greedy[t] or not self._is_plain(t):
             return None
         try:
-            found = self._product.states(t, (t,))
+            found = self._product.states(t, 1 << t)
         except TooManyStatesError:
             return None
         return list({found.goes_on[i] for i, flags in enumerate(found.flags) if flags & ENDS})
 
+    @cached_property
+    def _ranks(self) -> dict[int, tuple[int, int]]:
+        """For each priority the bits of the terminals that have it, and of those that have a higher one."""
+        same: dict[int, int] = {}
+        for t, priority in enumerate(self._priority):
+            same[priority] = same.get(priority, 0) | 1 << t
+        found, higher = {}, 0
+        for priority in sorted(same, reverse=True):
+            found[priority] = same[priority], higher
+            higher |= same[priority]
+        return found
+
     def above(self, t: int) -> int:
         """Return the bits of the terminals that may be read beside ``t`` and come before it."""
-        if t not in self._above:
-            self._above[t] = sum(1 << x for x in self.beside[t] if self._priority[x] > self._priority[t])
-        return self._above[t]
+        return self._company[t] & self._ranks[self._priority[t]][1]
 
     def begins(self, t: int, company: int) -> int:
         """Return bytes with which a lexeme begins that is read as ``t``, and not as another of ``company``.
 
         Each of them really does; there may be more.
         """
-        above = self.above(t) & company
-        if (t, above) not in self._begins:
+        every = self.above(t)
+        above = every & company
+        found = self._begins.get((t, above))
+        if found is None:
             lexeme = self._lexemes[t]
             if lexeme is None:
-                self._begins[t, above] = 0
+                found = 0
             elif lexeme.is_plain and not above:
-                self._begins[t, above] = self.first[t]
+                found = self.first[t]
             else:
-                others = [x for x in self.beside[t] if above >> x & 1]
-                self._begins[t, above] = self._search_begins(t, others)
-        return self._begins[t, above]
+                # What begins it in any company does in a smaller one.
+                sure = 0 if above == every else self.begins(t, every)
+                found = sure if sure == self.first[t] else self._search_begins(t, above, sure)
+            self._begins[t, above] = found
+        return found
 
-    def may_end_with(self, t: int) -> list[int]:
-        """Return the terminals, ``t`` among them, as which a lexeme that is read as ``t`` may be read, too."""
-        return [t, *(x for x in self.beside[t] if self._priority[x] == self._priority[t])]
+    def alike(self, t: int) -> int:
+        """Return the bits of the terminals, ``t`` among them, as which a lexeme that is read as ``t`` may be read, too."""
+        return self._company[t] & self._ranks[self._priority[t]][0]
 
-    def _search_begins(self, t: int, above: Collection[int]) -> int:
-        lexeme = self._lexemes[t]
+    def _search_begins(self, t: int, bits: int, sure: int) -> int:
+        """Return what begins ``t`` beside the terminals ``bits``, given bytes that do."""
+        lexeme, above = self._lexemes[t], list(members(bits))
         assert lexeme is not None
         literals = [(negative, Exact(fragment)) for negative, fragment in lexeme.literals]
 
@@ -323,16 +364,17 @@ class LexemeWalk:
                 for reached, span in cells.items()
             ]
 
-        left, found = MOST_STATES, 0
+        left, found = MOST_STATES, sure
         first = self.first[t]
         if has_one:
             # Bytes with which nothing else begins.
-            found = first
+            alone = first
             for x in above:
-                found &= ~self.first[x]
+                alone &= ~self.first[x]
             for negative, fragment in lexeme.literals:
                 if negative:
-                    found &= ~fragment.first
+                    alone &= ~fragment.first
+            found |= alone
         vain: set[_Exactly] = set()
         start = tuple(part.start for _, part in literals), frozenset((x, 0) for x in above)
         for span, begun in moves(start, first & ~found):

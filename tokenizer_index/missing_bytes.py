@@ -5,6 +5,9 @@ need is a token by itself, some sequence of tokens goes on as well. Else, or whe
 higher priority may cut off every way to go on, a state counts only if its *cost* is finite, that is, if
 some sequence of tokens is known to finish (``costs``). That is decided exactly where the parser has finitely many
 states; for recursive rules without all bytes it must be proven beforehand, or the spec is refused.
+
+A byte that is in no token at all is in no output, so it is left out of the byte automaton beforehand
+(`bytes_to_leave_out`, ``unwritten``), and what is left needs it nowhere.
 """
 
 from __future__ import annotations
@@ -14,14 +17,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
+from constrain.grammars.errors import EmptyLanguageError, LimitExceededError, UnsupportedFeatureError
+from constrain.grammars.ir import Grammar
+from constrain.grammars.limits import Watch
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import necessary
 from constrain.tokenizer_index.arena import Arena, ArenaFull
 from constrain.tokenizer_index.costs import INFINITE, Costs
 from constrain.tokenizer_index.errors import VocabularyError
-from constrain.tokenizer_index.network import Network, fused
+from constrain.tokenizer_index.network import Network, build_network, fused
 from constrain.tokenizer_index.special_tokens import FIRST_BYTE
+from constrain.tokenizer_index.unwritten import StillReadError
 from constrain.tokenizer_index.vocabulary import Vocabulary
 
 _MOST_STATES = 5_000
@@ -53,6 +59,44 @@ def lacking_bytes(network: Network, vocabulary: Vocabulary) -> bytes:
     number = np.cumsum(border)[:256]
     written = np.delete(number, np.frombuffer(vocabulary.missing_bytes, np.uint8))
     return bytes(sorted(b for b in lacking if number[b] not in written))
+
+
+def bytes_to_leave_out(network: Network, vocabulary: Vocabulary) -> bytes:
+    """Return the bytes that texts of the spec may hold and no token does, if nothing stands for some of them."""
+    lacking = lacking_bytes(network, vocabulary)
+    absent = vocabulary.absent_bytes if lacking else b""
+    return bytes(sorted(_needed_bytes(network).intersection(absent))) if set(lacking) & set(absent) else b""
+
+
+def network_without(grammar: Grammar, lost: bytes, watch: Watch) -> Network | None:
+    """Return the network of the texts that don't hold some bytes; None where it isn't certain how they are read.
+
+    Raises
+    ------
+    EmptyLanguageError
+        No text is left.
+    VocabularyError
+        Without these bytes texts that were begun may not be finished, as lexemes fuse or hide one another.
+    LimitExceededError
+        More positions, states or seconds than the limits allow.
+    """
+    try:
+        return build_network(grammar, watch, lost)
+    except StillReadError:
+        return None
+    except EmptyLanguageError as error:
+        raise nothing_left(lost) from error
+    except UnsupportedFeatureError as error:
+        raise VocabularyError(
+            f"The vocabulary has no token for {_listed(lost)}, and without: {error}"
+        ) from error
+
+
+def nothing_left(lost: bytes) -> EmptyLanguageError:
+    """Return the error of a spec none of whose texts can be written without some bytes."""
+    return EmptyLanguageError(
+        f"No text that matches can be written: the vocabulary has no token for {_listed(lost)}, alone or with others."
+    )
 
 
 def bounds_hold(network: Network, vocabulary: Vocabulary) -> bool:

@@ -13,7 +13,7 @@ the last has no gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.grammars.bits import members
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index.costs import INFINITE, Costs
 from constrain.tokenizer_index.network import Network
@@ -66,14 +67,6 @@ def prepare(costs: Costs) -> bool:
     arena.write(k.GAP, gaps.ravel())
     arena.write(k.TERM_COST, total, network.n_terminals)
     return True
-
-
-def members(bits: int) -> Iterator[int]:
-    """Yield the numbers of the bits of ``bits`` that are set, rising."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low
 
 
 def add_inner_nodes(costs: Costs) -> None:

@@ -64,6 +64,7 @@ from constrain.tokenizer_index.realisable import Realisable, may_nest, realisabl
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.special_tokens import BEGIN, named_in
 from constrain.tokenizer_index.transition_network import Rules, flatten
+from constrain.tokenizer_index.unwritten import StillReadError, without_bytes
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
 
@@ -267,8 +268,15 @@ class Network:
         return len(self.rule_start)
 
 
-def build_network(grammar: Grammar, watch: Watch) -> Network:
+def build_network(grammar: Grammar, watch: Watch, lost: bytes = b"") -> Network:
     """Flatten ``grammar``.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    watch : Watch
+    lost : bytes
+        Bytes, rising, that no text may hold; the network is that of the texts without them.
 
     Raises
     ------
@@ -280,11 +288,13 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
         The grammar refers to a rule or terminal that it doesn't have.
     LimitExceededError
         More positions, states or seconds than the limits allow.
+    StillReadError
+        Bytes are lost, and where lexemes end might depend on texts that hold them.
     """
     most = grammar.ignored.most
     if most is not None and most < 0:
         raise SpecError(f"At most {most} ignored lexemes in a row; expected 0 or more, or None.")
-    found = _build(grammar, watch, counts=True) or _build(grammar, watch, counts=False)
+    found = _build(grammar, watch, lost, counts=True) or _build(grammar, watch, lost, counts=False)
     if found is None:
         raise UnsupportedFeatureError(
             "elements in any order",
@@ -294,7 +304,7 @@ def build_network(grammar: Grammar, watch: Watch) -> Network:
     return found
 
 
-def _build(grammar: Grammar, watch: Watch, *, counts: bool) -> Network | None:
+def _build(grammar: Grammar, watch: Watch, lost: bytes, *, counts: bool) -> Network | None:
     """Return the network, or ``None`` if rules with parameters stand in the way of a proof."""
     n_terminals = len(grammar.terminals)
     most = grammar.ignored.most
@@ -313,6 +323,13 @@ def _build(grammar: Grammar, watch: Watch, *, counts: bool) -> Network | None:
     if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
+    if lost:
+        greedy = {t for t, terminal in enumerate(grammar.terminals) if terminal.greedy}
+        greedy.update(() if lines is None else lines.longest())
+        left = without_bytes(lexemes, greedy, lost, watch)
+        if left is None:
+            raise StillReadError
+        lexemes = left
     alive = [lexeme is not None and lexeme.alive for lexeme in lexemes]
     if lines is not None:
         marks = lines.indentation

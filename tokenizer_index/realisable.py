@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from constrain.grammars.bits import members
 from constrain.grammars.ir import Ignored
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.greedy import following_terminals
@@ -121,7 +122,7 @@ class _Analysis:
         self._rules = rules
         self._walk = walk
         self._ignored = ignored
-        self._outside = [b for b in ignored.terminals if b != lines.inner_newline]
+        self._outside = tuple(b for b in ignored.terminals if b != lines.inner_newline)
         self._lines = lines
         self._watch = watch
         self._symbols = set(rules.terminal_symbol) - lines.marks
@@ -132,11 +133,11 @@ class _Analysis:
             if lines.is_inside[rule]:
                 for t in rules.terminal_symbol[rules.terminal_offsets[d] : rules.terminal_offsets[d + 1]]:
                     self._all_inside |= 1 << t
-        self._after_alike: dict[frozenset[int], int] = {}
+        self._after_alike: dict[int, int] = {}
+        self._ignored_bits = sum(1 << b for b in set(ignored.terminals))
         self._follow, firsts = following_terminals(rules, len(walk.first), lines.marks, watch)
-        ignored_bits = self._ignored_bits()
         expected = {
-            *(first | ignored_bits for first in firsts),
+            *(first | self._ignored_bits for first in firsts),
             *(self._expected_after(t) for t in self._symbols),
         }
         watch.step(_PLACE, len(expected) * len(walk.first) // 16)
@@ -145,15 +146,16 @@ class _Analysis:
             apart = 1 << lines.newline, 1 << lines.inner_newline
             expected = {bits & ~break_ for bits in expected for break_ in apart}
         walk.keep_together(expected)
-        # Terminals that nothing comes before, by what they begin with: they follow the same ones.
+        # Terminals by what they begin with: those that nothing comes before follow the same ones.
         self._groups: dict[int, int] = {}
-        self._special = []
+        self._group_of: dict[int, int] = {}
+        self._special = 0
         for u in sorted(self._symbols):
+            begins = self._group_of[u] = walk.begins(u, -1)
+            self._groups[begins] = self._groups.get(begins, 0) | 1 << u
             if walk.above(u):
-                self._special.append(u)
-            else:
-                begins = walk.begins(u, 0)
-                self._groups[begins] = self._groups.get(begins, 0) | 1 << u
+                self._special |= 1 << u
+        self._plain: dict[tuple[int, Sequence[int]], int] = {}
 
     # ------------------------------------------------------------------------------ pairs
 
@@ -161,22 +163,34 @@ class _Analysis:
         """Return the bits of all terminals that may be expected where ``t`` was read."""
         if t in self._ignored.terminals:
             return -1
-        alike = self._walk.may_end_with(t)
-        self._watch.step(_PLACE, 1 + len(alike) // 8)
-        key = frozenset(alike)
-        found = self._after_alike.get(key)
+        alike = self._walk.alike(t)
+        found = self._after_alike.get(alike)
         if found is None:
             found = -1
-            if key.isdisjoint(self._ignored.terminals):
-                self._watch.step(_PLACE, 1 + len(alike) * len(self._walk.first) // 256)
-                found = self._ignored_bits()
-                for x in alike:
+            if not alike & self._ignored_bits:
+                self._watch.step(_PLACE, 1 + alike.bit_count() * (1 + len(self._walk.first) // 256))
+                found = self._ignored_bits
+                for x in members(alike):
                     found |= self._follow.get(x, 0)
-            self._after_alike[key] = found
+            self._after_alike[alike] = found
         return found
 
-    def _ignored_bits(self) -> int:
-        return sum(1 << b for b in self._ignored.terminals)
+    def _plainly_fine(self, goes_on: int, ignored: Sequence[int]) -> int:
+        """Return terminals that may follow one which only bytes of ``goes_on`` continue.
+
+        At once, or behind a lexeme of ``ignored``. It is plain to see, without a walk.
+        """
+        found = self._plain.get((goes_on, ignored))
+        if found is None:
+            walk, found = self._walk, 0
+            kept = [goes_on]
+            kept += [walk.may_continue(b) for b in ignored if walk.begins(b, -1) & ~goes_on]
+            self._watch.step(_PLACE, 1 + len(self._groups))
+            for begins, group in self._groups.items():
+                if any(begins & ~bytes_ for bytes_ in kept):
+                    found |= group
+            self._plain[goes_on, ignored] = found
+        return found
 
     def _ignored_after(self, t: int, ignored: Sequence[int]) -> list[int]:
         """Return the ignored terminals that may follow ``t``, directly or after other ignored ones."""
@@ -196,28 +210,31 @@ class _Analysis:
     def _refused(self, t: int, expected: int, ignored: Sequence[int], *, is_ignored: bool = False) -> int:
         """Return the bits of ``expected`` that may not follow ``t``, directly or behind ignored text."""
         walk = self._walk
-        refused = 0
-        near = self._expected_after(t)
+        self._watch.step(_PLACE)
         # The last ignored lexeme that is allowed in a row has none behind it.
         most = self._ignored.most
         may_part = most is None or (most > 0 and not is_ignored)
-        # Walks are long, and where a separator is plain to see they would tell nothing more.
-        plain = [b for b in ignored if may_part and walk.begins(b, -1) & ~walk.may_continue(t)]
+        left = expected & self._all & ~self._plainly_fine(walk.may_continue(t), ignored if may_part else ())
+        if not left:
+            return 0
+        refused = 0
+        near = self._expected_after(t)
         gaps: Sequence[int] | None = None
-        kinds = [(begins, -1, members & expected) for begins, members in self._groups.items()]
-        kinds += [(0, u, 1 << u) for u in self._special if expected >> u & 1]
-        self._watch.step(_PLACE, 1 + len(kinds))
-        for begins, u, members in kinds:
-            if not members or begins & ~walk.may_continue(t):
-                continue
-            behind = begins if u < 0 else walk.begins(u, -1)
-            if any(behind & ~walk.may_continue(b) for b in plain):
-                continue
-            if not walk.may_follow(t, begins if u < 0 else walk.begins(u, near)):
+        while left:
+            u = (left & -left).bit_length() - 1
+            begins = behind = self._group_of[u]
+            alike = 1 << u
+            if self._special >> u & 1:
+                begins = walk.begins(u, near)
+            else:
+                alike = self._groups[begins] & left & ~self._special
+            left &= ~alike
+            self._watch.step(_PLACE)
+            if not walk.may_follow(t, begins):
                 if gaps is None:
-                    gaps = self._ignored_after(t, ignored) if may_part else []
+                    gaps = self._ignored_after(t, ignored) if may_part else ()
                 if not any(walk.may_follow(b, behind) for b in gaps):
-                    refused |= members
+                    refused |= alike
         return refused
 
     # ------------------------------------------------------------------------------ blocked text
@@ -246,10 +263,10 @@ class _Analysis:
         """
         if b in self._symbols:
             return 0
-        if any(self._may_ever_follow(b, u, self._outside) for u in _members(refused)):
+        if any(self._may_ever_follow(b, u, self._outside) for u in members(refused)):
             return 0
-        near = [x for x in self._walk.beside[b] if x in self._ignored.terminals or refused >> x & 1]
-        if any(self._walk.may_end_beside(x, b) for x in near):
+        near = self._walk.company(b) & (self._ignored_bits | refused) & ~(1 << b)
+        if any(self._walk.may_end_beside(x, b) for x in members(near)):
             return 0
         return refused
 
@@ -295,7 +312,7 @@ class _Analysis:
                     within = 0
             if out or within:
                 after_ignored[b] = out, within
-        hidden = sum(1 << u for u in self._symbols if not self._walk.begins(u, -1))
+        hidden = self._groups.get(0, 0)
         if not (hidden or after_ignored or any(map(any, refused.values()))):
             return Realisable(None, None, blocked, frozenset(is_open))
 
@@ -306,7 +323,17 @@ class _Analysis:
             carries: Carries,
         ) -> _Places:
             rules, lines = self._rules, self._lines
-            return _Places(rules, refused, ignored, hidden, self._ignored, lines, carries, self._watch)
+            return _Places(
+                rules,
+                refused,
+                ignored,
+                hidden,
+                self._ignored,
+                lines,
+                carries,
+                self._walk.company,
+                self._watch,
+            )
 
         found = places(refused, after_ignored, hidden, self._walk.carries).problem()
         dead_end, is_empty = None, False
@@ -320,7 +347,7 @@ class _Analysis:
     def _never(self, t: int, refused: tuple[int, int]) -> tuple[int, int]:
         """Return which of the terminals refused behind ``t``, outside and inside brackets, never follow it."""
         found = 0
-        for u in _members(refused[0] | refused[1]):
+        for u in members(refused[0] | refused[1]):
             if not self._may_ever_follow(t, u, self._ignored.terminals):
                 found |= 1 << u
         return refused[0] & found, refused[1] & found
@@ -342,10 +369,12 @@ class _Places:
         ignored: Ignored,
         lines: Marks,
         carries: Carries,
+        company: Callable[[int], int],
         watch: Watch,
     ) -> None:
         self._rules = rules
         self._carries = carries
+        self._company = company
         self._ignored = ignored
         self._lines = lines
         self._watch = watch
@@ -364,56 +393,85 @@ class _Places:
         starts = set(rules.rule_start)
         self._inside = [d not in starts and lines.is_inside[r] for d, r in enumerate(rules.rule_of)]
         self._n = len(rules.rule_of)
-        self._ends = [0] * (self._n * len(numbers))
+        # For each dotted state the kinds that are asked for there, each with the kinds with which its rule may end.
+        self._ends: list[dict[int, int]] = [{} for _ in range(self._n)]
+        self._todo: set[int] = set()
         self._fill()
 
+    def _ask(self, kind: int, d: int) -> int:
+        """Return what is known of a kind at a dotted state, which is found from now on."""
+        known = self._ends[d].get(kind)
+        if known is None:
+            known = self._ends[d][kind] = 0
+            self._todo.add(d)
+        return known
+
     def _fill(self) -> None:
-        """Find for each kind and dotted state the kinds with which its rule may end: the least fixpoint."""
-        n, ends, rules = self._n, self._ends, self._rules
-        # For each dotted state those whose ends are made from its own.
+        """Find for kinds and dotted states the kinds with which the rule may end: the least fixpoint.
+
+        Most kinds are never met at most dotted states, and not asked for: only where a text begins, behind their own
+        terminals, where a rule begins in which they come first, behind rules that may end with them, and, if
+        ignored, everywhere.
+        """
+        n, ends, rules, todo = self._n, self._ends, self._rules, self._todo
+        # For each dotted state those whose ends are made from its own, and where each rule is called from.
         users: list[set[int]] = [set() for _ in range(n)]
+        behind: list[list[int]] = [[] for _ in rules.rule_start]
         for d in range(n):
             for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
-                users[rules.terminal_target[e]].add(d)
+                t, target = rules.terminal_symbol[e], rules.terminal_target[e]
+                users[target].add(d)
+                kind = self._newline_kind if t in self._lines.marks else self._kind[t]
+                if kind >= 0:
+                    self._ask(kind, target)
             for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                 users[rules.rule_target[e]].add(d)
                 users[rules.rule_start[rules.rule_symbol[e]]].add(d)
-        todo = set(range(n))
+                behind[rules.rule_symbol[e]].append(rules.rule_target[e])
+            for kind in (*self._ignored_kind.values(), *[0] * (d < rules.n_starts)):
+                self._ask(kind, d)
+        last = [0] * len(behind)
         while todo:
             # Later states first: most ends come from behind.
             for d in sorted(todo, reverse=True):
                 todo.discard(d)
-                self._watch.step(_PLACE, len(self._refused))
+                rule, before = rules.rule_of[d], last[rules.rule_of[d]]
                 is_changed = False
                 together: dict[tuple[int, int], int] = {}
-                for k in range(len(self._refused)):
+                for k in list(ends[d]):
+                    self._watch.step(_PLACE, 1 + rules.terminal_offsets[d + 1] - rules.terminal_offsets[d])
                     found = self._ends_of(k, d, together)
-                    if found != ends[k * n + d]:
-                        ends[k * n + d] = found
+                    if found != ends[d][k]:
+                        ends[d][k] = found
+                        last[rule] |= found
                         is_changed = True
+                for kind in members(last[rule] & ~before):
+                    self._watch.step(_PLACE, len(behind[rule]))
+                    for target in behind[rule]:
+                        self._ask(kind, target)
                 if is_changed:
                     todo |= users[d]
 
     def _ends_of(self, k: int, d: int, together: dict[tuple[int, int], int]) -> int:
         """Return the kinds for ``k`` and ``d``; ``together`` keeps, for kinds and a state behind a rule, all theirs."""
-        rules, n, ends = self._rules, self._n, self._ends
+        rules, ends = self._rules, self._ends
         refused = self._refused[k][self._inside[d]]
         found = 1 << k if rules.is_final[d] else 0
         for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
             u, target = rules.terminal_symbol[e], rules.terminal_target[e]
             if u in self._lines.marks:
                 if k == self._newline_kind:
-                    found |= ends[k * n + target]
+                    found |= ends[target][k]
             elif not refused >> u & 1:
-                found |= ends[self._kind[u] * n + target]
+                found |= ends[target][self._kind[u]]
         for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
             target = rules.rule_target[e]
-            key = ends[k * n + rules.rule_start[rules.rule_symbol[e]]], target
+            key = self._ask(k, rules.rule_start[rules.rule_symbol[e]]), target
             behind = together.get(key)
             if behind is None:
                 behind = 0
-                for last in _members(key[0]):
-                    behind |= ends[last * n + target]
+                for last in members(key[0]):
+                    behind |= self._ask(last, target)
                 together[key] = behind
             found |= behind
         return found
@@ -429,7 +487,7 @@ class _Places:
     def are_out_of_reach(self, enough: Callable[[Iterator[bool]], bool]) -> bool:
         """Is no end known from the beginning of the text, be it from ``any`` or ``all`` of its alternatives?"""
         every = self._last_kinds()
-        ends = (self._ends[start] & every != 0 for start in range(self._rules.n_starts))
+        ends = (self._ends[start][0] & every != 0 for start in range(self._rules.n_starts))
         return not (self._rules.start_nullable or enough(ends))
 
     def problem(self) -> tuple[int, int] | None:
@@ -446,8 +504,11 @@ class _Places:
         for rule, wanted, goes_on in contexts:  # grows while it is read
             for d in dots[rule]:
                 self._watch.step(_PLACE)
+                good = -1
                 for t, kind in self._read_at(d, wanted, goes_on):
-                    if not any(self._carries(t, u) for u in self._good_at(d, wanted)):
+                    if good < 0:
+                        good = self._good_at(d, wanted)
+                    if not any(self._carries(t, u) for u in members(good & self._company(t))):
                         return self._named(t, kind, d)
                 for e in range(rules.rule_offsets[d], rules.rule_offsets[d + 1]):
                     called, target = rules.rule_symbol[e], rules.rule_target[e]
@@ -461,11 +522,11 @@ class _Places:
 
     def _read_at(self, d: int, wanted: int, after_rule: bool) -> Iterator[tuple[int, int]]:
         """Yield terminals, and their kinds, that may be read at ``d`` without a known way on behind them."""
-        rules, n, ends = self._rules, self._n, self._ends
+        rules, ends = self._rules, self._ends
         for e in range(rules.terminal_offsets[d], rules.terminal_offsets[d + 1]):
             t = rules.terminal_symbol[e]
             kind = self._newline_kind if t in self._lines.marks else self._kind[t]
-            if not ends[kind * n + rules.terminal_target[e]] & wanted:
+            if not ends[rules.terminal_target[e]].get(kind, 0) & wanted:
                 yield t, kind
         # What a rule begins with need not go on; who calls it must.
         is_first = d < rules.n_starts
@@ -475,21 +536,21 @@ class _Places:
         if self._goes_on(d, after_rule):
             for b, k in self._ignored_kind.items():
                 is_read = b != self._lines.inner_newline or self._inside[d]
-                if is_read and self._refused[k][self._inside[d]] and not ends[k * n + d] & wanted:
+                if is_read and self._refused[k][self._inside[d]] and not ends[d][k] & wanted:
                     yield b, k
 
     def _wanted(self, d: int, wanted: int) -> int:
         """Return the kinds from which there is a way from ``d`` to the end of its rule, with one of ``wanted``."""
         found = 0
-        for k in range(len(self._refused)):
-            if self._ends[k * self._n + d] & wanted:
+        for k, ends in self._ends[d].items():
+            if ends & wanted:
                 found |= 1 << k
         return found
 
-    def _good_at(self, d: int, wanted: int) -> set[int]:
-        """Return the terminals expected at ``d`` behind which there is a way."""
+    def _good_at(self, d: int, wanted: int) -> int:
+        """Return the bits of the terminals expected at ``d`` behind which there is a way."""
         rules = self._rules
-        found: set[int] = set()
+        found = 0
         places = [(d, wanted)]
         seen = set(places)
         for place, kinds in places:  # grows while it is read
@@ -499,7 +560,7 @@ class _Places:
                 if t not in self._lines.marks:
                     after = self._wanted(rules.terminal_target[e], kinds)
                     if after >> self._kind[t] & 1:
-                        found.add(t)
+                        found |= 1 << t
             for e in range(rules.rule_offsets[place], rules.rule_offsets[place + 1]):
                 called = rules.rule_start[rules.rule_symbol[e]], self._wanted(rules.rule_target[e], kinds)
                 if called not in seen:
@@ -519,7 +580,7 @@ class _Places:
     def _named(self, t: int, kind: int, d: int) -> tuple[int, int]:
         """Return ``t`` and a terminal that may not follow it; ``t`` twice where something farther is to blame."""
         refused = self._refused[kind][self._inside[d]] or self._refused[kind][0]
-        return t, next(_members(refused), t)
+        return t, next(members(refused), t)
 
     def _first_problem(self) -> tuple[int, int]:
         every = {**self._kind, **self._ignored_kind}
@@ -542,11 +603,3 @@ def may_nest(rules: Rules) -> bool:
                 if component[called] == component[rule]:
                     return True
     return False
-
-
-def _members(bits: int) -> Iterator[int]:
-    """Yield the numbers of the bits of ``bits`` that are set, rising."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low

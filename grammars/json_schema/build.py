@@ -6,11 +6,14 @@ What is supported is enforced exactly; everything else is refused with its place
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Callable
 from typing import NoReturn
 
 from constrain.grammars import ir
 from constrain.grammars.combine import embed
 from constrain.grammars.errors import (
+    ConstrainError,
     EmptyLanguageError,
     LimitExceededError,
     SpecError,
@@ -18,6 +21,7 @@ from constrain.grammars.errors import (
 )
 from constrain.grammars.json_schema import terminals
 from constrain.grammars.json_schema.builder import Builder, is_undecided
+from constrain.grammars.json_schema.conflict import conflict
 from constrain.grammars.json_schema.cursor import LeavesOpen, TracksEvaluation
 from constrain.grammars.json_schema.evaluate import refuse_undecided
 from constrain.grammars.json_schema.facts import Json
@@ -60,7 +64,11 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     LimitExceededError
         It is too large or too deep.
     """
-    read = open_grammar(schema, options, watch=watch)
+    try:
+        read = open_grammar(schema, options, watch=watch)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, lambda rest: open_grammar(rest, options, watch=watch))
+        raise
     if read.left_open:
         pointer = read.left_open[0]
         raise UnsupportedFeatureError(
@@ -90,6 +98,36 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
     if read.left_open:
         refuse_undecided(root, options, watch)
     return read
+
+
+def add_conflict(
+    error: EmptyLanguageError,
+    schema: Json,
+    options: SchemaOptions,
+    watch: Watch,
+    build: Callable[[Json], object],
+) -> None:
+    """Add to the error about a schema that nothing satisfies which of its keywords contradict each other.
+
+    ``build`` raises such an error for other schemas.
+    """
+    root = load_schema(schema, watch) if isinstance(schema, str) else schema
+    if not isinstance(root, dict):
+        return
+    draft = options.draft or _draft(root)
+
+    def is_empty(rest: Json) -> bool:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                build(rest)
+        except EmptyLanguageError:
+            return True
+        except ConstrainError:
+            return False
+        return False
+
+    error.conflict = conflict(root, DRAFTS[draft], is_empty)
 
 
 def any_value(root: Json, draft: str, options: SchemaOptions, watch: Watch) -> SchemaGrammar:

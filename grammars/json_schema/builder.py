@@ -54,7 +54,7 @@ from constrain.grammars.json_schema.resolve import MissingDocument, References
 from constrain.grammars.json_schema.scalars import number, string, text_of
 from constrain.grammars.json_schema.values import constants, merge_constants, types_of
 from constrain.grammars.limits import Watch
-from constrain.grammars.regex.build import accepts
+from constrain.grammars.regex.back_references import searches
 from constrain.grammars.regex.emptiness import is_empty
 
 Alternatives: TypeAlias = tuple[TerminalReference | RuleReference, ...]
@@ -105,9 +105,7 @@ def _key_terminal(name: str) -> Terminal:
 def is_undecided(error: Exception) -> bool:
     """Is what an error refuses beyond checks, too?"""
     return isinstance(error, MissingDocument) or (
-        # What has a source comes from a pattern, which the check reads by the same means.
-        isinstance(error, UnsupportedFeatureError)
-        and (error.feature in _UNDECIDED or error.source is not None)
+        isinstance(error, UnsupportedFeatureError) and error.feature in _UNDECIDED
     )
 
 
@@ -345,9 +343,13 @@ class Builder:
         if known is None and len(self._has_no_text) >= _MOST_EMPTINESS:
             return False
         if known is None:
-            positive = [text_of(source, self.watch, pointer).raw for source, pointer in wanted.items()]
-            negative = [text_of(source, self.watch, pointer).raw for source, pointer in unwanted.items()]
-            known = ANY_TEXT in negative or is_empty(positive or [ANY_TEXT], negative, self.watch)
+            try:
+                positive = [text_of(source, self.watch, pointer).raw for source, pointer in wanted.items()]
+                negative = [text_of(source, self.watch, pointer).raw for source, pointer in unwanted.items()]
+            except UnsupportedFeatureError:
+                known = False  # a back-reference: who knows
+            else:
+                known = ANY_TEXT in negative or is_empty(positive or [ANY_TEXT], negative, self.watch)
             self._has_no_text[key] = known
         return known
 
@@ -370,8 +372,8 @@ class Builder:
         key = (source, text)
         known = self._matches.get(key)
         if known is None:
-            raw = text_of(source, self.watch, pointer).raw
-            known = self._matches[key] = not strings.has_surrogate(text) and accepts(raw, text)
+            known = not strings.has_surrogate(text) and searches(source, text, self.watch, pointer)
+            self._matches[key] = known
         return known
 
     def _alternatives(self, facts: Facts) -> Alternatives:

@@ -58,7 +58,7 @@ _KEYWORDS: dict[Json, tuple[Handler, int, int]] = {
 }
 
 # Not asserted by themselves: they qualify a neighbour, whose function reads them.
-_NEIGHBOURS = {
+NEIGHBOURS = {
     "additionalItems": (4, 2019),
     "minContains": (2019, 2020),
     "maxContains": (2019, 2020),
@@ -81,7 +81,7 @@ def _table(draft: int) -> dict[Json, Handler]:
         name: handler if first <= draft <= last else _other_draft(name)
         for name, (handler, first, last) in _KEYWORDS.items()
     }
-    for name, (first, last) in _NEIGHBOURS.items():
+    for name, (first, last) in NEIGHBOURS.items():
         if not first <= draft <= last:
             table[name] = _other_draft(name)
     if draft == 4:  # flags of minimum and maximum

@@ -1,7 +1,9 @@
-"""``$dynamicRef`` where several resources have its anchor.
+"""``$dynamicRef`` and ``$recursiveRef`` where several resources have what they name.
 
-What it names depends on how its place was come to: it is the anchor in the first resource entered on the way there
-that has it. So a scope holds, besides the resource, for each such anchor the first resource that has it.
+What the former names depends on how its place was come to: it is the anchor in the first resource entered on the way
+there that has it. So a scope holds, besides the resource, for each such anchor the first resource that has it. What
+``$recursiveRef`` names, the resource itself, is kept in the same way under an empty name: of the last resources that
+were entered one from another and that all have ``$recursiveAnchor``, the first.
 
 A schema then means several things, one for each scope it is read in. Each but the first gets a copy, so that
 everywhere else a schema is still known by its identity alone. There are finitely many, so recursive schemas end.
@@ -17,6 +19,8 @@ from constrain.grammars.json_schema.facts import Json, Scope
 from constrain.grammars.json_schema.pointers import token, tokens
 from constrain.grammars.json_schema.resolve import References, Target, no_document, no_place
 from constrain.grammars.limits import Watch
+
+_ITSELF = ""
 
 
 class Entered(NamedTuple):
@@ -74,7 +78,12 @@ class DynamicReferences(References):
             raise no_document(reference, pointer) from error
         self._check_draft(resource.contents, reference, pointer)
         schema = resource.contents
-        if fragment and not fragment.startswith("/"):
+        if keyword == "$recursiveRef":
+            if _is_recursive(schema):
+                uri = dict(here.first).get(_ITSELF, uri)
+                resource = self._all.get_or_retrieve(uri).value
+                schema = resource.contents
+        elif fragment and not fragment.startswith("/"):
             try:
                 anchor = self._all.anchor(uri, fragment).value
                 if keyword == "$dynamicRef" and isinstance(anchor, DynamicAnchor):
@@ -120,6 +129,12 @@ class DynamicReferences(References):
                     continue
                 if isinstance(anchor, DynamicAnchor):
                     known[name] = uri
+        if self._draft == 2019:
+            resource = self._all.get(uri)
+            if resource is not None and _is_recursive(resource.contents):
+                known.setdefault(_ITSELF, uri)
+            else:
+                known.pop(_ITSELF, None)
         entered = Entered(uri, tuple(sorted(known.items())))
         return self._scopes.setdefault(entered, entered)
 
@@ -149,6 +164,10 @@ class DynamicReferences(References):
                     )
                     todo += [(member, copied, name) for name, member in members]
             target[key] = copied
+
+
+def _is_recursive(schema: Json) -> bool:
+    return isinstance(schema, dict) and schema.get("$recursiveAnchor") is True
 
 
 def _dynamic_names(documents: list[Json]) -> set[str]:

@@ -21,7 +21,7 @@ from constrain.grammars.json_schema.resolve import References, draft_of, specifi
 from constrain.grammars.json_schema.strings import has_surrogate
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.recursion import Task, run
-from constrain.grammars.regex.build import accepts
+from constrain.grammars.regex.back_references import check_pattern, searches
 from constrain.grammars.regex.parse import parse_ecma
 
 # What a schema has looked at: property names, or indexes; of a value that isn't a container nothing.
@@ -87,7 +87,7 @@ class Evaluator:
         key = (source, text)
         known = self._matches.get(key)
         if known is None:
-            known = not has_surrogate(text) and accepts(parse_ecma(source, watch=Watch(self._limits)), text)
+            known = not has_surrogate(text) and searches(source, text, Watch(self._limits))
             if len(self._matches) > 10_000:
                 self._matches.clear()
             self._matches[key] = known
@@ -565,7 +565,7 @@ def refuse_undecided(root: Json, options: SchemaOptions, watch: Watch) -> None:
     Raises
     ------
     UnsupportedFeatureError
-        There is ``x-grammar``, a pattern with a back-reference, or a format that is not implemented.
+        There is ``x-grammar``, a pattern that cannot be decided, or a format that is not implemented.
     """
     todo: list[tuple[Json, str]] = [(root, "#")]
     while todo:
@@ -583,7 +583,7 @@ def refuse_undecided(root: Json, options: SchemaOptions, watch: Watch) -> None:
             names = node.get("patternProperties")
             for source in (node.get("pattern"), *(names if isinstance(names, dict) else ())):
                 if isinstance(source, str):
-                    parse_ecma(source, watch=watch, pointer=pointer)
+                    check_pattern(source, watch, pointer)
             continue
         raise UnsupportedFeatureError(
             feature,

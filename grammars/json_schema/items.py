@@ -32,7 +32,7 @@ from constrain.grammars.json_schema.counting import Kind, split
 from constrain.grammars.json_schema.disjoint import are_disjoint
 from constrain.grammars.json_schema.equality import is_equal
 from constrain.grammars.json_schema.facts import Facts, Json, Location
-from constrain.grammars.json_schema.instances import satisfies
+from constrain.grammars.json_schema.finite import finite_values
 from constrain.grammars.json_schema.places import item_locations
 from constrain.grammars.json_schema.terminals import COMMA, LEFT_BRACKET, RIGHT_BRACKET
 from constrain.grammars.json_schema.values import types_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _MOST_STATES = 20_000
 _MOST_VALUES = 64
+_MOST_CONTAINERS = 512  # values, some of them arrays or objects
 _ONE_INTEGER = Intersection((numbers.INTEGER, Complement(Literal(b"-0"))))
 _ONE_NUMBER = Intersection((numbers.SHORTEST_DECIMAL, Complement(Literal(b"-0"))))
 # Strings, decimals without a superfluous sign or digit, and the literal names.
@@ -203,20 +204,14 @@ def _values(builder: Builder, places: list[list[Location]]) -> list[Json] | None
     """Return the values that items may be; ``None`` if there are too many."""
     found: list[Json] = []
     for place in places:
-        for branch in builder.expand(builder.facts(place)):
-            if branch.values is not None:
-                own = [value for value in branch.values if satisfies(builder, value, branch)]
-            elif branch.types & ~(bits.NULL | bits.BOOLEAN):
-                return None
-            else:
-                scalars = ((None, bits.NULL), (False, bits.FALSE), (True, bits.TRUE))
-                own = [value for value, bit in scalars if branch.types & bit]
-            for value in own:
-                if not any(is_equal(value, other) for other in found):
-                    found.append(value)
-            if len(found) > _MOST_VALUES:
-                return None
-    return found
+        own = finite_values(builder, place, _MOST_CONTAINERS)
+        if own is None:
+            return None
+        found += [value for value in own if not any(is_equal(value, other) for other in found)]
+    n_scalars = sum(not isinstance(value, dict | list) for value in found)
+    # Many scalars cost less as spellings that must differ.
+    is_few = n_scalars <= _MOST_VALUES or n_scalars < len(found)
+    return found if is_few and len(found) <= _MOST_CONTAINERS else None
 
 
 def _are_apart(builder: Builder, places: list[list[Location]], maximum: int | None) -> bool:

@@ -23,6 +23,7 @@ from constrain.grammars.ir import (
 from constrain.grammars.json_schema.numbers import Bound, living
 
 MAX_STATES = 20_000
+MAX_REMAINDERS = 5_000  # where several divisors together would otherwise be a product of automata
 
 _DIGIT = ByteClass(((0x30, 0x39),))
 _ZERO = Literal(b"0")
@@ -122,12 +123,30 @@ def multiples(divisor: Fraction, fraction: str, has_exponents: bool = False) -> 
     return Concatenation(tuple(parts))
 
 
+def whole_remainders(modulus: int, wanted: frozenset[int], fraction: str) -> Pattern:
+    """Return the whole numbers whose magnitude leaves one of some remainders.
+
+    Parameters
+    ----------
+    modulus : int
+    wanted : frozenset of int
+    fraction : str
+        As in `numbers.within`: ``"none"`` or ``"zeros"``.
+    """
+    return Concatenation((_SIGN, _remainders(modulus, 0, fraction, True, wanted)))
+
+
 def _zeros_after_point() -> Pattern:
     return Repeat(Concatenation((Literal(b"."), Repeat(_ZERO, 1, None))), 0, 1)
 
 
-def _remainders(p: int, s: int, fraction: str, has_zero: bool) -> Automaton:
-    """Return the automaton of magnitudes that are multiples of ``p / 10**s``."""
+def _remainders(
+    p: int, s: int, fraction: str, has_zero: bool, wanted: frozenset[int] = frozenset((0,))
+) -> Automaton:
+    """Return the automaton of magnitudes that are multiples of ``p / 10**s``.
+
+    If ``s`` is 0 they may also leave other ``wanted`` remainders.
+    """
     index: dict[tuple[int, int], int] = {}
     edges: list[tuple[int, int, int, int]] = []
     accepting: set[int] = set()
@@ -143,7 +162,7 @@ def _remainders(p: int, s: int, fraction: str, has_zero: bool) -> Automaton:
             todo.append(key)
             read = 0 if phase in (-1, -4) else phase
             if phase in (-1, -4) or phase > 0:
-                is_multiple = remainder == 0 if read > s else remainder * powers[read] % p == 0
+                is_multiple = (remainder if read > s else remainder * powers[read] % p) in wanted
                 if is_multiple:
                     accepting.add(index[key])
         return index[key]
@@ -175,7 +194,7 @@ def _remainders(p: int, s: int, fraction: str, has_zero: bool) -> Automaton:
             continue
         read = 0 if phase == -3 else phase
         if read >= s:
-            if read > s or remainder == 0:
+            if read > s or remainder in wanted:
                 edges.append((source, 0x30, 0x30, state(s + 1, remainder)))
         elif fraction == "zeros":
             edges.append((source, 0x30, 0x30, state(read + 1, 10 * remainder % p)))

@@ -82,7 +82,7 @@ class References:
         fragment = reference.rpartition("#")[2] if "#" in reference else ""
         # The library takes any reference to a dynamic anchor for a dynamic one.
         if keyword != "$ref" or (self._draft == 2020 and fragment and not fragment.startswith("/")):
-            self._check_static(fragment, pointer, keyword)
+            self._check_static(fragment, keyword)
         if scope is None:
             if reference == "#":
                 return Target(self._root, "#", None)
@@ -93,8 +93,8 @@ class References:
                     return found
         return self._look_up(reference, pointer, scope)
 
-    def _check_static(self, fragment: str, pointer: str, keyword: str) -> None:
-        """Refuse a reference that may lead to several places, by how it is come to.
+    def _check_static(self, fragment: str, keyword: str) -> None:
+        """Make sure that a reference leads to one place, however it is come to.
 
         Raises
         ------
@@ -121,15 +121,8 @@ class References:
                 todo += node.values()
             elif isinstance(node, list):
                 todo += node
-        if n_found > 1 and not is_recursive:
-            raise IsDynamic
         if n_found > 1:
-            raise UnsupportedFeatureError(
-                keyword,
-                pointer=pointer,
-                reason=f"is not supported where several resources have {anchor}",
-                hint="Use $ref with a pointer.",
-            )
+            raise IsDynamic
 
     def _documents(self) -> dict[str, list[Json]]:
         """Return the documents of the registry by the last part of their path, as references have it."""

@@ -6,8 +6,10 @@ from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import (
     ANY_TEXT,
     EMPTY_LANGUAGE,
@@ -25,6 +27,7 @@ from constrain.grammars.json_schema.multiples import has_multiple
 from constrain.grammars.json_schema.numbers import Bound
 from constrain.grammars.json_schema.string_grammar import string_grammar
 from constrain.grammars.limits import Watch
+from constrain.grammars.regex.back_references import without_references
 from constrain.grammars.regex.build import alternate, lengths, single_characters
 from constrain.grammars.regex.parse import parse_ecma
 
@@ -60,6 +63,11 @@ def number(builder: Builder, facts: Facts) -> Alternatives:
     if pattern == EMPTY_LANGUAGE or (divisor is not None and not has_multiple(divisor, low, high)):
         builder.note_empty(f"no {name} is within the bounds", facts.pointer)
         return ()
+    if facts.not_multiples and kind == INTEGER:
+        least, unwanted = _whole_divisors(facts, divisor)
+        if any(least % number == 0 for number in unwanted):
+            builder.note_empty(f"every multiple of {least} is one of what it must not be", facts.pointer)
+            return ()
     is_free = low is None and high is None and not excluded
     limits = _divided(builder, facts, divisor, fraction, is_free)
     if kind == FRACTION:
@@ -93,10 +101,28 @@ def _bounded(low: Bound, high: Bound, excluded: tuple[Decimal, ...], fraction: s
     return alternate(piece for piece in pieces if piece != EMPTY_LANGUAGE)
 
 
+def _whole_divisors(facts: Facts, divisor: Fraction | None) -> tuple[int, set[int]]:
+    """Return what integers are multiples of, and what they must be no multiples of.
+
+    A whole number is a multiple of a fraction in lowest terms where it is one of the numerator.
+    """
+    return 1 if divisor is None else divisor.numerator, {number.numerator for number in facts.not_multiples}
+
+
 def _divided(
     builder: Builder, facts: Facts, divisor: Fraction | None, fraction: str, is_free: bool
 ) -> list[Pattern]:
     """Return what is demanded of multiples; exponents may follow where nothing else ``is_free``."""
+    if facts.not_multiples and facts.types & NUMBER == INTEGER:
+        least, unwanted = _whole_divisors(facts, divisor)
+        modulus = lcm(least, *unwanted)
+        if modulus <= multiples.MAX_REMAINDERS:
+            wanted = frozenset(
+                rest
+                for rest in range(0, modulus, least)
+                if not any(rest % number == 0 for number in unwanted)
+            )
+            return [multiples.whole_remainders(modulus, wanted, fraction)]
     limits: list[Pattern] = []
     for number in (*((divisor,) if divisor is not None else ()), *facts.not_multiples):
         if multiples.n_states(number) > multiples.MAX_STATES:
@@ -230,7 +256,8 @@ def negative_limits(builder: Builder, facts: Facts) -> list[Pattern]:
     """Return the complements of what a string must not match."""
     limits: list[Pattern] = []
     for source, pointer in dict(facts.not_patterns).items():
-        limits.append(Complement(text_of(source, builder.watch, pointer).quoted))
+        text = _text_or_open(builder, source, pointer, is_wanted=False)
+        limits += () if text is None else (Complement(text.quoted),)
     limits += [Complement(formats.excluded_strings(name)) for name in dict(facts.not_formats)]
     return limits
 
@@ -261,8 +288,24 @@ _MAX_texts_of = 2048
 def _texts(builder: Builder, facts: Facts) -> list[Text]:
     """Return the expressions of ``facts`` that restrict anything."""
     # A dictionary keeps one pointer for each source.
-    found = [text_of(source, builder.watch, pointer) for source, pointer in dict(facts.patterns).items()]
-    return [text for text in found if text.raw != ANY_TEXT]
+    found = [_text_or_open(builder, source, pointer) for source, pointer in dict(facts.patterns).items()]
+    return [text for text in found if text is not None and text.raw != ANY_TEXT]
+
+
+def _text_or_open(builder: Builder, source: str, pointer: str, *, is_wanted: bool = True) -> Text | None:
+    """Return what an expression means; where it has back-references, what surely holds of its texts, if that may do.
+
+    Of what texts must not match, nothing does.
+    """
+    try:
+        return text_of(source, builder.watch, pointer)
+    except UnsupportedFeatureError as error:
+        if builder.options.unsupported == "raise":
+            raise
+        builder.drop_or_raise(error.feature, pointer, error.hint or "", error.reason)
+        if builder.options.unsupported == "ignore" or not is_wanted:
+            return None
+        return _text(source, without_references(source, builder.watch, pointer))
 
 
 def text_of(source: str, watch: Watch, pointer: str) -> Text:
@@ -270,11 +313,15 @@ def text_of(source: str, watch: Watch, pointer: str) -> Text:
     text = _texts_of.get(source)
     if text is None:
         raw = parse_ecma(source, watch=watch, pointer=pointer)
-        text = Text(source, raw, strings.quoted(raw, False), *lengths(raw))
+        text = _text(source, raw)
         if len(_texts_of) >= _MAX_texts_of:
             _texts_of.clear()
         _texts_of[source] = text
     return text
+
+
+def _text(source: str, raw: Pattern) -> Text:
+    return Text(source, raw, strings.quoted(raw, False), *lengths(raw))
 
 
 def _formats(builder: Builder, facts: Facts) -> list[Pattern]:

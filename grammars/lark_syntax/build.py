@@ -35,6 +35,7 @@ from constrain.grammars.recursion import Task, run
 __all__ = ["LarkGrammar", "LarkOptions", "Layout", "lark_grammar", "read_lark"]
 
 _START = "start"
+_INSIDE = " (%lark"
 
 Reference: TypeAlias = ir.TerminalReference | ir.RuleReference
 # What a template's parameter stands for: a reference, or the name of a template.
@@ -43,6 +44,7 @@ Scope: TypeAlias = Mapping[str, Argument]
 
 
 _DEFAULT = LarkOptions()
+_INSIDE = " (%lark"
 
 
 def lark_grammar(
@@ -103,6 +105,7 @@ def _read(
     grammar = yield builder.grammar(_START if start is None else start)
     entries = definitions.entries.values()
     places = {entry.name: entry.offset for entry in entries if entry.module is definitions.module}
+    places.update(builder.places)
     return LarkGrammar(embed(grammar, builder.lexicon.inner), tuple(builder.dropped), read_files, places)
 
 
@@ -122,6 +125,8 @@ class _Builder:
         self.depth = depth
         self.lexicon = Lexicon(definitions, options, watch)
         self.dropped: dict[str, None] = {}
+        # Of what nested grammars define.
+        self.places: dict[str, int] = {}
         self.rules: dict[str, ir.Expression] = {}
         self.pointers: dict[str, str] = {}
         self.queue: list[tuple[str, Entry, Scope]] = []
@@ -164,11 +169,13 @@ class _Builder:
             grammar = ir.pattern_grammar(pattern, "%regex")
         else:
             try:
-                grammar = self.json(node.value) if node.kind == "%json" else (yield self.lark(node.value))
+                grammar = self.json(node.value) if node.kind == "%json" else (yield self.lark(node, module))
             except SpecError as error:
                 if not error.message.startswith(f"{node.kind}: "):
                     error.message = f"{node.kind}: {error.message}"
-                error.place(module.text, node.offset)
+                is_inside = node.kind == "%lark" and error.source == node.value and error.offset is not None
+                offset = node.start + (error.offset or 0) if is_inside else node.offset
+                error.place(module.text, offset)
                 raise
         found = self.lexicon.terminal_of[id(node)] = self.lexicon.place(grammar, node.kind)
         return found
@@ -182,12 +189,28 @@ class _Builder:
         self.dropped.update(dict.fromkeys(read.ignored))
         return read.grammar
 
-    def lark(self, text: str) -> Task[ir.Grammar]:
+    def lark(self, node: Nested, module: Module) -> Task[ir.Grammar]:
         """Return a nested grammar, which has its own names and ignored text."""
         options = replace(self.options, indentation=None)
-        read: LarkGrammar = yield _read(text, None, self.watch, options, {}, {}, self.depth + 1)
+        read: LarkGrammar = yield _read(node.value, None, self.watch, options, {}, {}, self.depth + 1)
         self.dropped.update(dict.fromkeys(read.ignored))
-        return read.grammar
+        if module is not self.definitions.module:
+            return read.grammar
+        # Its names are others than those outside, so they get the places along.
+        moved = {}
+        for pointer, offset in read.places.items():
+            before = module.text[: node.start + offset]
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            moved[pointer] = f"{pointer.partition(_INSIDE)[0]}{_INSIDE}, line {line}, column {column})"
+            self.places[moved[pointer]] = len(before)
+        return replace(
+            read.grammar,
+            terminals=tuple(
+                replace(t, pointer=moved.get(t.name if t.pointer is None else t.pointer, t.pointer))
+                for t in read.grammar.terminals
+            ),
+            pointers={name: moved.get(pointer, pointer) for name, pointer in read.grammar.pointers.items()},
+        )
 
     # -------------------------------------------------------------------------------- rules
 
@@ -208,12 +231,15 @@ class _Builder:
     def expression(self, node: Node, body: Body, scope: Scope, entry: Entry) -> Task[ir.Expression]:
         """Return the expression of ``node``."""
         module = body.module
-        self.watch.step(f"rule {entry.name!r}")
+        self.watch.step(
+            f"rule {entry.name!r}", 1 + len(node.parts) if isinstance(node, Sequence | Choice) else 1
+        )
         parts: list[ir.Expression] = []
         match node:
             case Sequence(items):
                 for item in items:
-                    parts.append((yield self.expression(item, body, scope, entry)))
+                    known = self.leaf(item, body, scope)
+                    parts.append(known or (yield self.expression(item, body, scope, entry)))
                 return ir.Sequence(tuple(parts))
             case Choice(items, aliases):
                 if aliases and entry.name.startswith("_"):
@@ -222,10 +248,13 @@ class _Builder:
                         aliases[0],
                     )
                 for item in items:
-                    parts.append((yield self.expression(item, body, scope, entry)))
+                    known = self.leaf(item, body, scope)
+                    parts.append(known or (yield self.expression(item, body, scope, entry)))
                 return ir.Choice(tuple(parts))
             case Repeat(inner, minimum, maximum):
-                return ir.Repetition((yield self.expression(inner, body, scope, entry)), minimum, maximum)
+                known = self.leaf(inner, body, scope)
+                known = known or (yield self.expression(inner, body, scope, entry))
+                return ir.Repetition(known, minimum, maximum)
             case Symbol() | Usage():
                 found = self.argument(node, body, scope)
                 if isinstance(found, str):
@@ -250,8 +279,17 @@ class _Builder:
                 return reference
         raise TypeError(f"no node: {node!r}")
 
+    def leaf(self, node: Node, body: Body, scope: Scope) -> ir.Expression | None:
+        """Return what a name or a string stands for, as most nodes are one; ``None`` where it takes more to say."""
+        if isinstance(node, Symbol):
+            found = self.named_symbol(node, body, scope)
+            return None if isinstance(found, str) else found
+        return self.lexicon.literal(node, body.module) if isinstance(node, Quoted) else None
+
     def argument(self, node: Node, body: Body, scope: Scope) -> Argument:
         """Return what a name, or a template with arguments, or an argument of one stands for."""
+        if isinstance(node, Symbol):
+            return self.named_symbol(node, body, scope)
         # Arguments nest; they are worked off innermost first.
         todo: list[tuple[Node, bool]] = [(node, False)]
         done: list[Argument] = []

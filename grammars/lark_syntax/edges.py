@@ -12,6 +12,7 @@ Lookahead that is not the last part of a terminal sees what is left of the lexem
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -67,6 +68,8 @@ class Edges:
 def split(tree: Tree) -> tuple[Tree, Edges]:
     """Return ``tree`` without the lookaround at its ends, and that lookaround."""
     edges = Edges()
+    if not isinstance(tree, Node):
+        return tree, edges
     tree = run(_strip(tree, True, edges))
     return run(_strip(tree, False, edges)), edges
 
@@ -86,7 +89,8 @@ def _strip(tree: Tree, at_end: bool, edges: Edges) -> Task[Tree]:
             n_before = len(found)
             places = range(len(left) - 1, -1, -1) if at_end else range(len(left))
             for i in places:
-                left[i] = yield _strip(left[i], at_end, edges)
+                if isinstance(left[i], Node):
+                    left[i] = yield _strip(left[i], at_end, edges)
                 if tree_lengths(left[i])[1] != 0:
                     break
             core = sequence(left)
@@ -188,7 +192,33 @@ def refused_bytes(condition: Condition, side: Side) -> Ranges | None:
 
 def _first_bytes(characters: Ranges) -> Ranges:
     """Return the bytes that begin ``characters`` in UTF-8; those rise with the characters."""
-    return normalize([(chr(low).encode()[0], chr(high).encode()[0]) for low, high in characters])
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(characters):
+        low, high = characters[at]
+        found.append((_lead_byte(low), _lead_byte(high)))
+        at += 1
+        if found[-1][1] >= 0xC2:
+            # Ranges with the same byte at both ends say nothing new.
+            behind = bisect_left(characters, (_after_lead_byte(found[-1][1]), 0), at)
+            at = max(at, behind - 1)
+    return normalize(found)
+
+
+def _lead_byte(character: int) -> int:
+    """Return the first byte of a character in UTF-8."""
+    if character < 0x80:
+        return character
+    if character < 0x800:
+        return 0xC0 | character >> 6
+    return 0xE0 | character >> 12 if character < 0x10000 else 0xF0 | character >> 18
+
+
+def _after_lead_byte(byte: int) -> int:
+    """Return the first character behind those that begin with a byte from C2 on."""
+    if byte < 0xE0:
+        return (byte & 0x1F) + 1 << 6
+    return (byte & 0xF) + 1 << 12 if byte < 0xF0 else (byte & 7) + 1 << 18
 
 
 def continuing(pattern: Pattern) -> Ranges:

@@ -8,6 +8,7 @@ regular expression as ``\"``, they are taken from left to right.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from constrain.grammars.errors import SpecError, UnsupportedFeatureError
@@ -35,14 +36,14 @@ class Literal(NamedTuple):
         Without delimiters, escapes read.
     flags : str
         Sorted.
-    places : list of int
+    places : sequence of int
         Of each character of ``text``, and of its end, in the module.
     """
 
     is_string: bool
     text: str
     flags: str
-    places: list[int]
+    places: Sequence[int]
 
     @property
     def key(self) -> tuple[bool, str, str]:
@@ -62,6 +63,9 @@ def literal(quoted: Quoted, module: Module) -> Literal:
     is_string = written[0] == '"'
     end = written.rindex(written[0])
     flags = "".join(sorted(set(written[end + 1 :])))
+    if "\\" not in written and "\n" not in written and end > 1:
+        first = quoted.offset + 1
+        return Literal(is_string, written[1:end], flags, range(first, first + end))
     text: list[str] = []
     places: list[int] = []
     at = 1

@@ -342,7 +342,8 @@ class _Reader(Scanner):
             return Nested(text, self.json_value(text, offset), offset)
         if kind == "directive" and text == "%lark":
             self.next()
-            return Nested(text, self.nested_text(offset), offset)
+            inside, start = self.nested_text(offset)
+            return Nested(text, inside, offset, start)
         if kind == "operator":
             raise self.module.error(f"There is nothing before {text!r} to repeat.", offset)
         self.unexpected(_VALUE)
@@ -392,8 +393,8 @@ class _Reader(Scanner):
         self.next()
         return value
 
-    def nested_text(self, offset: int) -> str:
-        """Read a grammar in braces; the token looked at is its ``{``."""
+    def nested_text(self, offset: int) -> tuple[str, int]:
+        """Read a grammar in braces, and return it and where it begins; the token looked at is its ``{``."""
         if not self.skip_mark("{"):
             self.unexpected("'{'")
         start, depth = self.token.offset, 1
@@ -406,4 +407,4 @@ class _Reader(Scanner):
             self.next()
         text = self.text[start : self.token.offset]
         self.next()
-        return text
+        return text, start

@@ -8,10 +8,12 @@ from typing import NamedTuple, NoReturn
 from constrain.grammars.lark_syntax.tree import Module
 from constrain.grammars.limits import Watch
 
-# In the order in which they are tried. Rows of blanks are never split in several ways: that took time squared.
+# Blanks, and what may stand behind them, in the order in which they are tried. Rows of blanks are never split in
+# several ways: that took time squared.
 _TOKENS = re.compile(
     r"""
-      (?P<skip>    [ \t]+ | \s*+(?://|\#)[^\n]* | \\[ ]*\n )
+    [ \t]*+ (?:
+      (?P<skip>    \s*+(?://|\#)[^\n]* | \\[ ]*\n )
     | (?P<bar>     \r?\n\s*+\| | \| )
     | (?P<newline> \r?\n\s*+ )
     | (?P<count>   ~[ \t]*[+-]?[0-9]+(?:[ \t]*\.\.[ \t]*[+-]?[0-9]+)?
@@ -26,6 +28,7 @@ _TOKENS = re.compile(
     | (?P<special> <[^<>\s]+> )
     | (?P<directive> %[a-z]+ )
     | (?P<mark>    -> | \.\. | [()\[\]{}:,=&~.] )
+    )?+
     """,
     re.VERBOSE,
 )
@@ -78,13 +81,12 @@ class Scanner:
         """Return the token that was looked at, and look at the one after it."""
         last = self.token
         self.watch.step("the text of the grammar")
-        while True:
-            found = _TOKENS.match(self.text, self.at)
-            if found is None:
+        while found := _TOKENS.match(self.text, self.at):
+            self.at, kind = found.end(), found.lastgroup
+            if kind is None:
                 break
-            start, self.at = self.at, found.end()
-            if found.lastgroup != "skip":
-                self.token = Token(found.lastgroup or "", found.group(), start)
+            if kind != "skip":
+                self.token = Token(kind, found[kind], found.start(kind))
                 return last
         if self.at < len(self.text):
             self.fail_at_character()

@@ -8,11 +8,13 @@ from itertools import chain
 from typing import NoReturn
 
 from constrain.grammars import ir
-from constrain.grammars.adjacency import Neighbours, edge_characters, neighbours
+from constrain.grammars.adjacency import edge_characters
+from constrain.grammars.bits import members
 from constrain.grammars.lark_syntax.edges import Condition, Side, continuing, holds, read_on, refused_bytes
 from constrain.grammars.lark_syntax.lexicon import Lexicon
 from constrain.grammars.lark_syntax.terminals import Lexeme
 from constrain.grammars.limits import Watch
+from constrain.grammars.neighbours import Neighbours, neighbours
 from constrain.grammars.regex.ranges import FULL, NONE, difference, normalize
 
 
@@ -32,10 +34,8 @@ class _Surroundings:
         self._grammar = grammar
         self._lexicon = lexicon
         self._is_longest = lexicon.options.lexing == "longest"
-        self._following, self._preceding = (
-            neighbours(grammar, watch, after=after) for after in (True, False)
-        )
-        self._characters: dict[tuple[frozenset[int], bool], ir.Ranges] = {}
+        self._following, self._preceding = neighbours(grammar, watch)
+        self._characters: dict[tuple[int, bool], ir.Ranges] = {}
         self._edges: dict[tuple[int, bool], ir.Ranges] = {}
 
     def grammar(self) -> ir.Grammar:
@@ -82,7 +82,7 @@ class _Surroundings:
 
     def _beside(self, others: Neighbours, *, after: bool) -> ir.Ranges:
         """Return the characters that may stand beside a terminal with these neighbours."""
-        key = others.terminals, after
+        key = others.bits, after
         if key not in self._characters:
             sets = {self._edge(t, at_end=not after) for t in others.terminals}
             self._characters[key] = FULL if FULL in sets else normalize(chain.from_iterable(sets))
@@ -100,12 +100,13 @@ class _Surroundings:
     def _instead(self, t: int) -> Sequence[ir.Pattern]:
         """Return the patterns of terminals that may stand wherever terminal ``t`` may."""
         terminals, preceding = self._grammar.terminals, self._preceding
-        found = set(range(len(terminals))) - {t, *self._lexicon.inner}
+        bits = (1 << len(terminals)) - 1
         for before in preceding[t].terminals:
-            found &= self._following[before].terminals
-        if preceding[t].is_last:
-            found = {other for other in found if preceding[other].is_last}
-        return [terminals[other].pattern for other in found]
+            bits &= self._following[before].bits
+        found = set(members(bits)) - {t, *self._lexicon.inner}
+        return [
+            terminals[other].pattern for other in found if preceding[other].is_last >= preceding[t].is_last
+        ]
 
     def _refuse(self, t: int, lexeme: Lexeme, reason: str) -> NoReturn:
         """Refuse a terminal for its lookaround."""

@@ -166,6 +166,13 @@ class TerminalReader:
                     total += 1
         return total
 
+    def leaf(self, node: Node, body: Body) -> Tree | None:
+        """Return the tree of a string, an expression or a terminal that was read, as most nodes are one of them."""
+        if isinstance(node, Quoted):
+            self.watch.step("a terminal")
+            return literal_tree(literal(node, body.module), body.module, self.watch)
+        return self.trees.get(body.rename(node.name)) if isinstance(node, Symbol) else None
+
     def tree(self, node: Node, body: Body) -> Task[Tree]:
         """Return the tree of ``node``."""
         module = body.module
@@ -194,16 +201,17 @@ class TerminalReader:
                 return substring(value, module, offset)
             case Sequence(items):
                 for item in items:
-                    parts.append((yield self.tree(item, body)))
+                    parts.append(self.leaf(item, body) or (yield self.tree(item, body)))
                 return sequence(parts)
             case Choice(items, aliases):
                 if aliases:
                     raise module.error("'->' has no meaning in a terminal.", aliases[0])
                 for item in items:
-                    parts.append((yield self.tree(item, body)))
+                    parts.append(self.leaf(item, body) or (yield self.tree(item, body)))
                 return choice(parts)
             case Repeat(inner, minimum, maximum):
-                return loop((yield self.tree(inner, body)), minimum, maximum)
+                known = self.leaf(inner, body) or (yield self.tree(inner, body))
+                return loop(known, minimum, maximum)
             case Negation(inner, offset):
                 negated = self.lowered((yield self.tree(inner, body)), module, offset)
                 return intersect((ANY_TEXT, Complement(negated)))

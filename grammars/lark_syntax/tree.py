@@ -52,11 +52,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nested:
-    """``%json {...}``, ``%regex {...}`` (JSON data) or ``%lark {...}`` (text)."""
+    """``%json {...}``, ``%regex {...}`` (JSON data) or ``%lark {...}`` (text, which begins at ``start``)."""
 
     kind: str
     value: Any
     offset: int
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

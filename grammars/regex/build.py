@@ -202,6 +202,9 @@ def intersect(parts: Iterable[Pattern]) -> Pattern:
 
 def is_nullable(pattern: Pattern) -> bool:
     """Does the language hold the empty text?"""
+    kind = type(pattern)
+    if kind is Literal or kind is CharacterClass:  # as most are
+        return kind is Literal and not pattern.data  # type: ignore[union-attr]
     return run(_is_nullable(pattern))
 
 
@@ -212,6 +215,10 @@ def _is_nullable(pattern: Pattern) -> Task[bool]:
         case Repeat(body, minimum):
             return minimum == 0 or (yield _is_nullable(body))
         case Concatenation(parts) | Intersection(parts):
+            for part in parts:
+                kind = type(part)
+                if kind is CharacterClass or (kind is Literal and part.data):  # type: ignore[union-attr]
+                    return False
             for part in parts:
                 if not (yield _is_nullable(part)):
                     return False
@@ -231,6 +238,8 @@ def _is_nullable(pattern: Pattern) -> Task[bool]:
 
 def lengths(pattern: Pattern) -> tuple[int, int | None]:
     """Return bounds on the number of characters of the members (the upper one may be ``None``)."""
+    if type(pattern) is CharacterClass:
+        return 1, 1
     return run(_lengths(pattern))
 
 
@@ -278,10 +287,11 @@ def _lengths(pattern: Pattern) -> Task[tuple[int, int | None]]:
 
 def accepts(pattern: Pattern, text: str) -> bool:
     """Is ``text`` in the language? For short texts: cubic in their length."""
-    return len(text) in run(_ends(pattern, text, 0))
+    return len(text) in run(ends(pattern, text, 0))
 
 
-def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
+def ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
+    """Return where a match of ``pattern`` that begins at ``start`` may end."""
     places: set[int]
     match pattern:
         case Literal(data):
@@ -297,7 +307,7 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
         case Alternation(parts):
             places = set()
             for part in parts:
-                places |= yield _ends(part, text, start)
+                places |= yield ends(part, text, start)
             return places
         case Repeat(body, minimum, maximum):
             places = yield _ends_of_repeat(body, minimum, maximum, text, start)
@@ -305,10 +315,10 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
         case Intersection(parts):
             places = set(range(start, len(text) + 1))
             for part in parts:
-                places &= yield _ends(part, text, start)
+                places &= yield ends(part, text, start)
             return places
         case Complement(part):
-            places = yield _ends(part, text, start)
+            places = yield ends(part, text, start)
             return set(range(start, len(text) + 1)) - places
         case Automaton():
             return _ends_of_automaton(pattern, text, start)
@@ -319,7 +329,7 @@ def _ends(pattern: Pattern, text: str, start: int) -> Task[set[int]]:
 def _ends_of_all(pattern: Pattern, text: str, starts: set[int]) -> Task[set[int]]:
     places: set[int] = set()
     for start in starts:
-        places |= yield _ends(pattern, text, start)
+        places |= yield ends(pattern, text, start)
     return places
 
 

@@ -59,6 +59,7 @@ class EcmaReader(Reader):
     def __init__(self, source: str, flags: int, watch: Watch, pointer: str | None = None) -> None:
         super().__init__(source, flags, watch, pointer)
         self.names: set[str] = set()
+        self.n_opened = 0
 
     def cased(self, ranges: Ranges) -> Ranges:
         """Return ``ranges``, closed under case if that is to be ignored."""
@@ -76,17 +77,23 @@ class EcmaReader(Reader):
             return
         if letter == "k" and (self.names or "(?<" in source):
             self.back_reference(at)
+            return
         if letter in "123456789" and letter:
             number = _NUMBER.match(source, at + 1)
             if number is not None and int(number.group()[:9]) <= self.n_groups():
                 self.back_reference(at)
+                return
         found = self.member(in_class=False)
         tree = self.one(found) if isinstance(found, int) else character_class(found)
         self.append(tree, ATOM, 1, 1)
 
     def n_groups(self) -> int:
         """Return the number of capturing groups of the whole pattern."""
-        return sum(1 for found in _GROUPS.finditer(self.source) if found.group(1))
+        return len(self.group_openings())
+
+    def group_openings(self) -> list[int]:
+        """Return where the capturing groups of the whole pattern open."""
+        return [found.start() for found in _GROUPS.finditer(self.source) if found.group(1)]
 
     def back_reference(self, at: int) -> None:
         """Refuse a reference to a group."""
@@ -243,7 +250,8 @@ class EcmaReader(Reader):
         self.group_start = start = self.at
         if not source.startswith("(?", start):
             self.at += 1
-            self.push("group", 1)
+            self.n_opened += 1
+            self.push("group", self.n_opened)
             return
         for opening, kind in _KINDS.items():
             if source.startswith(opening, start):
@@ -259,7 +267,8 @@ class EcmaReader(Reader):
                 )
             self.names.add(name)
             self.at = named.end()
-            self.push("group", 1)
+            self.n_opened += 1
+            self.push("group", self.n_opened)
             return
         self.modifiers(start)
 

@@ -44,7 +44,7 @@ class LexemeReader(PythonReader):
 
 def eager(tree: Tree) -> Tree:
     """Return ``tree`` without lazy repeats; see the module text."""
-    return run(_Rewriting().eager(tree, EMPTY_STRING))
+    return run(_Rewriting().eager(tree, EMPTY_STRING)) if isinstance(tree, Node) else tree
 
 
 class _Rewriting:

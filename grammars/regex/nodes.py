@@ -229,7 +229,7 @@ def look(ahead: bool, negative: bool, body: Tree, offset: int) -> Tree:
 
 def tree_lengths(tree: Tree) -> tuple[int, int | None]:
     """Return bounds on the number of characters, as `build.lengths` does."""
-    return run(_tree_lengths(tree))
+    return run(_tree_lengths(tree)) if isinstance(tree, Node) else lengths(tree)
 
 
 def _tree_lengths(tree: Tree) -> Task[tuple[int, int | None]]:

@@ -73,7 +73,7 @@ def parse_ecma(pattern: str, *, watch: Watch, pointer: str | None = None) -> Pat
         if found is not None:
             _remembered.move_to_end(pattern)
             return found
-    found = _search(EcmaReader(pattern, 0, watch, pointer).read(), pattern, watch)
+    found = search_of(EcmaReader(pattern, 0, watch, pointer).read(), pattern, watch)
     with _lock:
         _remembered[pattern] = found
         if len(_remembered) > _REMEMBERED:
@@ -81,8 +81,8 @@ def parse_ecma(pattern: str, *, watch: Watch, pointer: str | None = None) -> Pat
     return found
 
 
-def _search(tree: Tree, source: str, watch: Watch) -> Pattern:
-    """Return the texts that hold a match of ``tree``."""
+def search_of(tree: Tree, source: str, watch: Watch) -> Pattern:
+    """Return the texts that hold a match of ``tree``, which was read from ``source``."""
     alternatives = tree.parts if isinstance(tree, Choice) else (tree,)
     found = []
     for alternative in alternatives:

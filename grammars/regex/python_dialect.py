@@ -298,9 +298,10 @@ class PythonReader(Reader):
         self.open_groups.add(index)
         self.push("group", index)
 
-    def closed(self, index: int) -> None:
-        """Note that capturing group ``index`` (0: none) is complete."""
+    def closed(self, index: int, body: Tree) -> Tree:
+        """Note that the group ``index`` is complete."""
         self.open_groups.discard(index)
+        return body
 
     def name_until(self, end: str) -> str:
         """Read the name of a group and the ``end`` after it."""

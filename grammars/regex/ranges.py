@@ -6,6 +6,7 @@ Two sets are equal exactly if their tuples are.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -39,6 +40,9 @@ def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _without_surrogates(pairs: list[tuple[int, int]]) -> Ranges:
+    i = bisect_left(pairs, (0xD800, 0))
+    if (i == 0 or pairs[i - 1][1] < 0xD800) and (i == len(pairs) or pairs[i][0] > 0xDFFF):
+        return tuple(pairs)  # as most are
     out: list[tuple[int, int]] = []
     for low, high in pairs:
         if high < 0xD800 or low > 0xDFFF:
@@ -82,22 +86,29 @@ def intersect(first: Ranges, second: Ranges) -> Ranges:
         return second
     if second == FULL:
         return first
+    if len(first) > len(second):
+        first, second = second, first
     out: list[tuple[int, int]] = []
-    i = j = 0
-    while i < len(first) and j < len(second):
-        low = max(first[i][0], second[j][0])
-        high = min(first[i][1], second[j][1])
-        if low <= high:
-            out.append((low, high))
-        if first[i][1] < second[j][1]:
-            i += 1
-        else:
+    j, n = 0, len(second)
+    for low, high in first:
+        # The first range that doesn't end before this one.
+        j = max(j, bisect_left(second, (low, -1), j) - 1)
+        while j < n:
+            other_low, other_high = second[j]
+            if other_low > high:
+                break
+            if other_high >= low:
+                out.append((max(other_low, low), min(other_high, high)))
+                if other_high > high:
+                    break
             j += 1
     return tuple(out)
 
 
 def difference(first: Ranges, second: Ranges) -> Ranges:
     """Return the values of ``first`` that are not in ``second``."""
+    if not first or not second:
+        return first
     return intersect(first, complement(second))
 
 

@@ -25,6 +25,7 @@ _CLASS = re.compile(r"\[\^?(?:\\.|[^\\\]])+\]", re.DOTALL)
 _MOST_CLASSES = 1024
 _LONGEST_CLASS = 200
 _classes: dict[tuple[type[Reader], int, str] | None, Pattern] = {}
+_letters: dict[tuple[type[Reader], int, int], Pattern] = {}
 MAX_REPEAT = 4294967295
 
 # What the last part of a sequence is, for a quantifier that follows.
@@ -188,9 +189,16 @@ class Reader:
         """Return the pattern of one character, under the flags."""
         if 0xD800 <= code <= 0xDFFF:
             return EMPTY_LANGUAGE
-        if self.flags & self.ignore_case:
-            return character_class(self.cased(((code, code),)))
-        return Literal(chr(code).encode())
+        if not self.flags & self.ignore_case:
+            return Literal(chr(code).encode())
+        # Equal ones are one object, which is soon found equal.
+        key = type(self), self.flags & (self.ignore_case | self.ascii), code
+        found = _letters.get(key)
+        if found is None:
+            if len(_letters) >= _MOST_CLASSES:
+                _letters.clear()
+            found = _letters[key] = character_class(self.cased(((code, code),)))
+        return found
 
     def cased(self, ranges: Ranges) -> Ranges:
         """Return ``ranges``, closed under case if that is to be ignored."""
@@ -237,7 +245,7 @@ class Reader:
         self.at += 1
         kind = frame.kind
         if kind == "group":
-            self.closed(frame.index)
+            body = self.closed(frame.index, body)
         elif kind == "atomic":
             self.n_atomic -= 1
             tree = atomic_group(frame.alternatives, not frame.is_lazy)
@@ -352,8 +360,9 @@ class Reader:
         """Read ``(`` and what says which kind of group it is."""
         raise NotImplementedError
 
-    def closed(self, index: int) -> None:
-        """Note that capturing group ``index`` (0: none) is complete."""
+    def closed(self, index: int, body: Tree) -> Tree:
+        """Return what stands for the complete group ``index`` (0: one that captures nothing)."""
+        return body
 
     def check_lookbehind(self, frame: Frame, least: int, most: int) -> None:
         """Refuse what the dialect does not take in lookbehind."""

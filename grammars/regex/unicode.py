@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from constrain.grammars.ir import Ranges
 from constrain.grammars.regex.property_table import BINARY, SCRIPTS
-from constrain.grammars.regex.ranges import FULL, complement, intersect, normalize, union
+from constrain.grammars.regex.ranges import FULL, complement, contains, intersect, normalize, union
 
 # For each character that has others, all that are taken for it, itself among them.
 _Variants: TypeAlias = dict[int, tuple[tuple[int, int], ...]]
@@ -378,6 +378,12 @@ def _simple_foldings() -> _Variants:
 
 _ASCII_UPPER: Ranges = ((0x41, 0x5A),)
 _ASCII_LOWER: Ranges = ((0x61, 0x7A),)
+# Characters beyond ASCII that `re.IGNORECASE`, and ECMA-262, take for ASCII letters.
+_FOR_ASCII: tuple[tuple[int, Ranges], ...] = (
+    (ord("i"), ((0x130, 0x131),)),
+    (ord("k"), ((0x212A, 0x212A),)),
+    (ord("s"), ((0x17F, 0x17F),)),
+)
 
 
 @lru_cache(maxsize=512)
@@ -388,6 +394,8 @@ def ignore_case(ranges: Ranges, ascii_only: bool) -> Ranges:
     if _has_all_beyond_ascii(ranges):
         # i and I: U+0130 and U+0131.
         return union(_close_ascii(ranges), normalize((code, code) for code in b"IiKkSs"))
+    if not ranges or ranges[-1][1] <= 0x7F:
+        return _close_letters(ranges, _FOR_ASCII)
     return _close(ranges, _case_variants)
 
 
@@ -396,6 +404,13 @@ def _close_ascii(ranges: Ranges) -> Ranges:
     shifted = [(low + 32, high + 32) for low, high in intersect(ranges, _ASCII_UPPER)]
     shifted += [(low - 32, high - 32) for low, high in intersect(ranges, _ASCII_LOWER)]
     return union(ranges, normalize(shifted))
+
+
+def _close_letters(ranges: Ranges, beyond: Iterable[tuple[int, Ranges]]) -> Ranges:
+    """Return ``ranges`` of ASCII with the other cases of its letters, here and ``beyond``: no table is needed."""
+    found = _close_ascii(ranges)
+    more = [pair for code, others in beyond if contains(found, code) for pair in others]
+    return (*found, *sorted(more))
 
 
 def _has_all_beyond_ascii(ranges: Ranges) -> bool:
@@ -411,6 +426,8 @@ def ignore_case_ecma(ranges: Ranges) -> Ranges:
     """Return ``ranges`` with every character that ECMA-262 takes for one of them under ``iu``."""
     if _has_all_beyond_ascii(ranges):
         return union(_close_ascii(ranges), normalize((code, code) for code in b"KkSs"))
+    if not ranges or ranges[-1][1] <= 0x7F:
+        return _close_letters(ranges, _FOR_ASCII[1:])
     return _close(ranges, _simple_foldings)
 
 

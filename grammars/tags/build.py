@@ -127,10 +127,10 @@ class Assembly:
     def triggered(self, output: TriggeredTags, ends: tuple[Marks, ...]) -> Task[ir.Expression]:
         """Return free text with tags in it."""
         words = [trigger for trigger in output.triggers if isinstance(trigger, str)]
-        stops = _first_words(ends)
+        stops = first_words(ends)
         after: dict[Mark, list[ir.Expression]] = {trigger: [] for trigger in output.triggers}
         for tag in output.tags:
-            trigger, rest = _trigger_of(tag, output.triggers)
+            trigger, rest = trigger_of(tag, output.triggers)
             inside = yield self.expression(tag.content, tag.ends)
             after[trigger].append(ir.Sequence((self.fixed(rest), inside)))
         cuts = (*words, *output.excludes, *stops)
@@ -167,7 +167,7 @@ class Assembly:
 
     def text_up_to(self, excludes: tuple[str, ...], ends: tuple[Marks, ...]) -> ir.Expression:
         """Return free text and the first of ``ends`` in it."""
-        cuts = (*_first_words(ends), *excludes)
+        cuts = (*first_words(ends), *excludes)
         found = []
         for end in ends:
             if not end:
@@ -258,11 +258,12 @@ class Assembly:
                 self.rules[f"{given} of {number}"] = ir.RuleReference(names[start])
 
 
-def _first_words(ends: tuple[Marks, ...]) -> tuple[str, ...]:
+def first_words(ends: tuple[Marks, ...]) -> tuple[str, ...]:
+    """Return the texts that ends begin with."""
     return tuple(end[0] for end in ends if end and isinstance(end[0], str))
 
 
-def _trigger_of(tag: Tag, triggers: tuple[Mark, ...]) -> tuple[Mark, Marks]:
+def trigger_of(tag: Tag, triggers: tuple[Mark, ...]) -> tuple[Mark, Marks]:
     """Return the trigger that a tag begins with, and what comes after it."""
     found = [(trigger, without_prefix(tag.begin, trigger)) for trigger in triggers]
     # Of triggers that begin alike the shortest is complete first.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
-from constrain.grammars.errors import SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import Grammar, SpecialToken, pattern_grammar
-from constrain.grammars.json_schema.build import schema_grammar
-from constrain.grammars.json_schema.options import SchemaOptions
+from constrain.grammars.json_schema.build import add_conflict, open_grammar
+from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.parse import parse_regex
 from constrain.grammars.tags.formats import (
@@ -53,8 +54,8 @@ _KNOWN_ELSEWHERE = ("qwen_xml_parameter", "exclude_token", "any_tokens", "token_
 
 def read_structural_tag(
     data: Any, options: SchemaOptions, read_grammar: ReadGrammar, *, watch: Watch
-) -> Format:
-    """Return the output that a structural tag describes.
+) -> tuple[Format, tuple[SchemaGrammar, ...]]:
+    """Return the output that a structural tag describes, and its schemas that leave something to a check.
 
     Parameters
     ----------
@@ -84,15 +85,8 @@ def read_structural_tag(
         except RecursionError as error:
             raise SpecError("The structural tag is nested too deeply to read.") from error
     reader = _Reader(options, read_grammar, watch)
-    given = reader.mapping(data, "#")
-    if given.get("type", "structural_tag") != "structural_tag":
-        return reader.element(given, "#", 0)
-    if "structures" in given or "triggers" in given:
-        return reader.older(given)
-    if "format" in given:
-        reader.only(given, ("format", "type?"), "#")
-        return reader.element(given["format"], "#/format", 0)
-    raise SpecError("The structural tag has neither 'format' nor 'structures'.", pointer="#", hint=_SHAPES)
+    output = reader.whole(reader.mapping(data, "#"))
+    return output, tuple(reader.left_open)
 
 
 class _Reader:
@@ -100,8 +94,22 @@ class _Reader:
         self.options = options
         self.read_grammar = read_grammar
         self.watch = watch
+        self.left_open: list[SchemaGrammar] = []
 
     # -------------------------------------------------------------------------------- elements
+
+    def whole(self, given: Mapping[str, Any]) -> Format:
+        """Read the whole structural tag, in either shape."""
+        if given.get("type", "structural_tag") != "structural_tag":
+            return self.element(given, "#", 0)
+        if "structures" in given or "triggers" in given:
+            return self.older(given)
+        if "format" in given:
+            self.only(given, ("format", "type?"), "#")
+            return self.element(given["format"], "#/format", 0)
+        raise SpecError(
+            "The structural tag has neither 'format' nor 'structures'.", pointer="#", hint=_SHAPES
+        )
 
     def older(self, given: Mapping[str, Any]) -> Format:
         """Read the shape with structures and triggers."""
@@ -193,9 +201,19 @@ class _Reader:
         """Read a JSON Schema."""
         if not isinstance(data, (dict, bool, str)):
             raise SpecError(f"expected a JSON Schema, found {data!r:.40}.", pointer=place)
-        return Embedded(
-            self.placed(lambda: schema_grammar(data, self.options, watch=self.watch).grammar, place)
-        )
+        read = self.placed(lambda: self.schema_grammar(data), place)
+        if read.left_open:
+            self.left_open.append(read)
+        return Embedded(read.grammar)
+
+    def schema_grammar(self, data: Any) -> SchemaGrammar:
+        """Return the grammar of a schema."""
+        try:
+            return open_grammar(data, self.options, watch=self.watch)
+        except EmptyLanguageError as error:
+            build = partial(open_grammar, options=self.options, watch=self.watch)
+            add_conflict(error, data, self.options, self.watch, build)
+            raise
 
     def placed(self, read: Callable[[], Any], place: str) -> Any:
         """Return what ``read`` returns; its errors are given the place."""

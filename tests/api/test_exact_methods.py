@@ -9,7 +9,6 @@ import functools
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from constrain.decoders.mcmc import Trace, log_acceptance, position_law
 from constrain.errors import DeadEndError, OptionError, VocabularyError
 from constrain.numerics import RandomStreams, Sampling
 from tests.api.table_model import TableModel, random_row
-from tests.api.toy_laws import LETTERS, chi_square, feasible_law, members, softmax
+from tests.api.toy_laws import LETTERS, assert_law, feasible_law, members, softmax
 
 PATTERNS = [r"(a|b)*ab?c?", r"([abc]{2})*", r"a*b|ca*", r"(ab|ba|c)*", r"[^c]*c[^c]*"]
 LENGTH = 5
@@ -54,14 +53,6 @@ def masked_law(model: TableModel, prompt: str, texts: Sequence[str]) -> dict[str
 
     walk("", 1.0)
     return law
-
-
-def assert_law(found: Sequence[Any], law: Mapping[Any, float]) -> None:
-    counts = Counter(found)
-    assert set(counts) <= set(law)
-    # The quantile of 1 - 1e-5, by Wilson and Hilferty's cube root; merged cells are one more.
-    k = max(sum(p * len(found) >= 5 for p in law.values()), 1)
-    assert chi_square(counts, law) <= k * (1 - 2 / (9 * k) + 4.265 * math.sqrt(2 / (9 * k))) ** 3
 
 
 # --------------------------------------------------------------------------------------------- aligned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +30,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "many_properties": {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}},
 }
+UNIQUE = {**PAIRS, "uniqueItems": True}
 TOKENS = [bytes((byte,)) for byte in b'{}[]:, "ab12'] + [b'["', b'":', b"],[", b"]]", b"[1", b"]}"]
 
 
@@ -90,12 +92,91 @@ def test_is_saved_and_compared_like_any_schema(tmp_path: Any) -> None:
     assert again.matches("[[1],[2]]")
 
 
-def test_parts_of_other_specs_are_not_checked() -> None:
-    """Inside tool calls, where no check reaches, what a grammar can't say is refused."""
-    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": SCHEMAS["unique"]}}}
-    checked("unique")
-    with pytest.raises(UnsupportedFeatureError, match="whole output"):
-        constrain.tool_calls([tool], unsupported="check")
+def test_tools_are_checked() -> None:
+    """Arguments of tools satisfy what a grammar can't say of their schemas."""
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": UNIQUE}}}
+    with pytest.raises(UnsupportedFeatureError, match="uniqueItems"):
+        constrain.tool_calls([tool])
+    spec = constrain.tool_calls([tool, {"name": "g"}], unsupported="check", tool_choice="required")
+    again = pickle.loads(pickle.dumps(spec))
+    answer = '<tool_call>\n{{"name": "f", "arguments": {{"a": {}}}}}\n</tool_call>'
+    for found in (spec, again):
+        assert found.matches(answer.format("[[1],[2]]"))
+        assert not found.matches(answer.format("[[1],[1]]"))
+        assert found.matches('<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>')
+    assert "uniqueItems" in str(spec.explain(answer.format("[[1],[1]]")))
+    assert spec.without_tools("f").checks == ()
+
+
+@pytest.mark.parametrize(
+    ("tag", "taken", "refused"),
+    [
+        (
+            {
+                "triggers": ["<f"],
+                "structures": [{"begin": "<f>", "schema": UNIQUE, "end": "</f>"}],
+            },
+            ["", "a b", "a<f>[[1],[2]]</f>b", "<f>[]</f><f>[[1]]</f>", "a<f>[[1]]</f>[[1],[1]]"],
+            ["a<f>[[1],[1]]</f>b", "<f>[[1]]</f><f>[[2],[2]]</f>"],
+        ),
+        (
+            {
+                "type": "sequence",
+                "elements": [
+                    {"type": "const_string", "value": "x"},
+                    {
+                        "type": "tags_with_separator",
+                        "separator": ",",
+                        "tags": [
+                            {
+                                "begin": "<",
+                                "content": {
+                                    "type": "or",
+                                    "elements": [
+                                        {"type": "json_schema", "json_schema": UNIQUE},
+                                        {"type": "regex", "pattern": "a+"},
+                                    ],
+                                },
+                                "end": ">",
+                            }
+                        ],
+                    },
+                    {"type": "star", "content": {"type": "json_schema", "json_schema": UNIQUE}},
+                ],
+            },
+            ["x", "x<aa>,<[[1],[2]]>", "x[[1]][[1]]", "x<a>[]"],
+            ["x<aa>,<[[1],[1]]>", "x[[1],[1]]", "x[][[2],[2]]"],
+        ),
+        (
+            {
+                "type": "tag",
+                "begin": "(",
+                "content": {
+                    "type": "sequence",
+                    "elements": [
+                        {"type": "json_schema", "json_schema": UNIQUE},
+                        {"type": "any_text", "excludes": ["b"]},
+                    ],
+                },
+                "end": ["))", "]]"],
+            },
+            ["([]))", "([[1]]a]]", "([]c[2]))"],
+            ["([[1],[1]]a))"],
+        ),
+    ],
+)
+def test_structural_tags_are_checked(tag: object, taken: list[str], refused: list[str]) -> None:
+    """The contents of tags satisfy what a grammar can't say of their schemas."""
+    spec = constrain.structural_tag(tag, unsupported="check", whitespace="compact")
+    assert [text for text in taken if not spec.matches(text)] == []
+    assert [text for text in refused if spec.matches(text)] == []
+    plain = [text for text in refused if spec.passes(text.encode())]
+    assert plain == []  # the grammar takes them
+    for text in refused:
+        found = spec.explain(text)
+        assert found.pointer == "#/uniqueItems"
+    rng = np.random.default_rng(3)
+    assert all(spec.matches(spec.sample(rng, max_bytes=200)) for _ in range(5))
 
 
 def test_processors_refuse() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,3 +82,11 @@ def chi_square(counts: Mapping[Any, int], law: Mapping[Any, float]) -> float:
         cells.append((sum(counts[key] for key in small), n * sum(law[key] for key in small)))
     assert sum(found for found, _ in cells) == n
     return sum((found - expected) ** 2 / expected for found, expected in cells)
+
+
+def assert_law(found: Sequence[Any], law: Mapping[Any, float]) -> None:
+    """Samples are of a law: Pearson's statistic is at most its quantile of 1 - 1e-5, by Wilson and Hilferty."""
+    counts = Counter(found)
+    assert set(counts) <= set(law)
+    k = max(sum(p * len(found) >= 5 for p in law.values()), 1)  # Merged cells are one more.
+    assert chi_square(counts, law) <= k * (1 - 2 / (9 * k) + 4.265 * math.sqrt(2 / (9 * k))) ** 3

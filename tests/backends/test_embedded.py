@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pydantic import Field
 import constrain
 import constrain.backends
 from constrain.errors import BackendError, OptionError
+from constrain.library import grammar_names
 
 embedded = pytest.importorskip("constrain.backends.embedded", reason="torch or transformers is not installed")
 needs_weights = pytest.mark.skipif(
@@ -222,3 +224,36 @@ def test_prefix_continues_the_answer(model: Any) -> None:
         temperature=0.0,
     )
     assert result.value in ("The colour is blue.", "The colour is black.")
+
+
+@needs_weights
+@pytest.mark.parametrize("name", grammar_names())
+def test_library_grammars(model: Any, name: str) -> None:
+    """No token has some bytes; every ready grammar compiles, and takes good texts token by token, all masks open."""
+    path = Path(__file__).parents[1] / "library" / name / "cases.toml"
+    compiled = constrain.compile(constrain.grammar_library(name), model.vocabulary)
+    absent = set(model.vocabulary.absent_bytes)
+    texts = [text for text in tomllib.loads(path.read_text(encoding="utf-8"))["good"] if text]
+    texts = sorted((text for text in texts if not absent & set(text.encode())), key=len)[-8:]
+    assert absent and len(texts) >= 5 and not compiled.is_checked
+    row = constrain.allocate_token_bitmask(1, model.vocabulary.size)
+    for text in texts:
+        token_ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert model.vocabulary.decode(token_ids) == text.encode()
+        matcher = compiled.matcher()
+        for token_id in token_ids:
+            matcher.fill_next_token_bitmask(row, 0)
+            assert row[0, token_id >> 5] >> (token_id & 31) & 1
+            assert matcher.accept_token(token_id)
+        assert matcher.is_accepting()
+
+
+@needs_weights
+@pytest.mark.parametrize("name", ["c", "go", "javascript", "json", "python", "sql"])
+def test_generation_in_library_grammars(model: Any, name: str) -> None:
+    """Sixty-four tokens are enough for a whole text of each language."""
+    spec = constrain.grammar_library(name)
+    result = constrain.generate(
+        model, [{"role": "user", "content": f"Write a short {name} example."}], spec, max_tokens=64, seed=1
+    )
+    assert result.is_complete and spec.matches(result.text)

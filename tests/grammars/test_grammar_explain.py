@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import constrain
 
 STATEMENTS = """
@@ -83,3 +85,37 @@ def test_ignored_text_of_parts_is_not_named() -> None:
     assert inside.explain("1 x").expected == ("';'", "'+'")
     only = constrain.grammar('start: "a" / +/ "b"') | total
     assert only.explain("ab").expected == ("/ +/",)  # the rules ask for it
+
+
+PLACES = [
+    ("xml", "<a>é&foo</a>", 1, 6, "f"),
+    ("xml", "<a>\n  é😀 <b\n</a>", 3, 1, "<"),
+    ("xml", '<日本 é="é" 日="1"  !/>', 1, 18, "!"),
+    ("xml", "<a×/>", 1, 3, "×"),
+    ("xml", "<a>é\r\n\u0001</a>", 2, 1, "\u0001"),
+    ("sql", "SELECT a,\n  'é日本' FROM\n t WHERE é = ;", 3, 14, ";"),
+    ("sql", "SELECT a FROM t WHERE b LIKE 'é😀' ANDD c", 1, 38, "D"),
+    ("sql", "SELECT é\te FROM\r\nt WHERE 1 = = 2", 2, 13, "="),
+    ("sql", "SELECT 'é日本", 1, 12, ""),
+    ("go", "package main\n\tvar é = 日 × 2", 2, 12, "×"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "line", "column", "found"), PLACES)
+def test_places_in_characters(name: str, text: str, line: int, column: int, found: str) -> None:
+    """Lines and columns count characters, and the caret is under the character, however wide others are."""
+    result = constrain.grammar_library(name).explain(text)
+    assert (result.line, result.column, result.found) == (line, column, found)
+    shown, mark = str(result).splitlines()[-2:]
+    cells = [2 if c in "日本😀" else 1 for c in shown]
+    at = next(i for i in range(len(shown) + 1) if sum(cells[:i]) == mark.index("^"))
+    assert shown[at : at + 1] == (found if found.isprintable() else "\ufffd")
+    assert "\t" not in shown and "\r" not in shown
+
+
+def test_a_wrong_character_is_expected_as_a_whole() -> None:
+    """What is told is what may stand in place of the character, not what its first byte might have begun."""
+    spec = constrain.regex("[a-zé]+-")
+    assert spec.explain("aßb").expected == ("'-'", "'a' to 'z'", "a character outside ASCII")
+    assert spec.explain(b"a\xc3").expected == ("the rest of a character",)
+    assert spec.explain(b"a\x80\x80").offset == 1

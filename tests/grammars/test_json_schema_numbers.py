@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 from decimal import Decimal
+from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import constrain
 from constrain.grammars.json_schema.numbers import ANY_INTEGER, INTEGER, NUMBER, Bound, within
 from tests.reference import patterns
 from tests.strategies import fixed
@@ -159,3 +163,38 @@ def test_unbounded_numbers_are_those_of_json(
     assert patterns.matches(NUMBER, text.encode()) == is_number
     assert patterns.matches(INTEGER, text.encode()) == is_integer
     assert patterns.matches(ANY_INTEGER, text.encode()) == is_any_integer
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"multipleOf": 33, "not": {"anyOf": [{"multipleOf": 6}, {"multipleOf": 7}, {"multipleOf": 8}]}},
+        {"type": "integer", "not": {"anyOf": [{"multipleOf": 2.5}, {"multipleOf": 3}]}, "minimum": -40},
+        {"type": "integer", "multipleOf": 1.5, "not": {"multipleOf": 9}},
+        {"type": "integer", "multipleOf": 10, "not": {"multipleOf": 100}, "maximum": 500},
+    ],
+    ids=json.dumps,
+)
+@pytest.mark.parametrize("integers", ["plain", "any"])
+def test_several_divisors_of_integers(schema: dict[str, Any], integers: str) -> None:
+    """Divisors that count and divisors that must not are one automaton of remainders."""
+    schema = {"type": "number", **schema}
+    spec = constrain.json_schema(schema, integers=integers)
+    validator = jsonschema.Draft202012Validator(schema)
+    for value in range(-1200, 1200):
+        assert spec.matches(str(value)) == validator.is_valid(value)
+        assert spec.matches(f"{value}.0") == (integers == "any" and validator.is_valid(value))
+    assert not spec.matches("33.5")
+
+
+def test_coprime_divisors_that_must_not_count() -> None:
+    """Whether two divisors exclude each other is seen at once, and several are no product of automata."""
+    schema = {
+        "type": "integer",
+        "multipleOf": 1001,
+        "not": {"anyOf": [{"multipleOf": n} for n in (2, 3, 4, 8)]},
+    }
+    spec = constrain.json_schema(schema)
+    assert [n for n in range(1, 8) if spec.matches(str(1001 * n))] == [1, 5, 7]
+    with pytest.raises(constrain.EmptyLanguageError):
+        constrain.json_schema({"type": "integer", "multipleOf": 1001, "not": {"multipleOf": 7}})

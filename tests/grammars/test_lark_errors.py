@@ -21,6 +21,21 @@ from constrain.errors import (
 # (grammar, line, column, part of the message)
 MALFORMED = [
     ('start: "a', 1, 8, "never closed"),
+    ('start: "a" %lark { start: "é" foo }', 1, 31, "not defined"),
+    ('start: x\nx: %lark {\n  start: "b" R\n  R: /a(/\n}', 4, 8, "never closed"),
+    ("start: x\nx: %lark {\n  start: %lark {\n start: /[/\n}\n}", 4, 10, "never closed"),
+    ('start: x\nx: %lark {\n  start: %json {"type": "foo"}\n}', 3, 10, "is not a type"),
+    ('start: %lark {\n start: "b"\n %ignoree "x"\n}', 3, 2, "no directive"),
+    ("start: %lark {\n  start: A\n  A: /a(?=b)/\n}", 3, 3, "looks at the text after it"),
+    ('start: y %lark {\n  start: y\n  y: y "a"\n}\ny: "b"', 3, 3, "calls itself again"),
+    ('start: %lark {\n  start: %lark {\n start: q\n   q: "a" q\n}\n}', 4, 4, "calls itself again"),
+    ('start: "x" %lark {\n start: A\n A: /[a]/ & /[b]/\n}', 3, 2, "nothing matches 'A'"),
+    (
+        'start: "(" start ")" | %lark {\n  start: "(" start ")" | A A\n  A: /a+/\n}',
+        3,
+        3,
+        "read as far as it goes",
+    ),
     ("start: /a", 1, 8, "never closed"),
     ("start: 'a'", 1, 8, "double quotes"),
     ("start: (a", 1, 8, "never closed"),
@@ -197,7 +212,7 @@ def test_deep_imports(tmp_path: Path) -> None:
         constrain.grammar(f'{inside}"a"{200 * "}"}', limits=constrain.Limits(nesting=100))
     with pytest.raises(SpecError, match="not defined") as error:
         constrain.grammar(f"\n{inside}x{200 * '}'}")
-    assert (error.value.line, error.value.column) == (2, 8)
+    assert (error.value.line, error.value.column) == (2, 8 + 200 * 15)
 
 
 @pytest.mark.parametrize("priority", [10**9 - 1, 1 - 10**9])

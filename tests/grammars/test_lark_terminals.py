@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
+import lark
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +176,23 @@ def test_longest_match_then_priority_then_strings() -> None:
     assert priority.matches("ay") and priority.matches("aax") and not priority.matches("ax")
     free = constrain.grammar('start: "if" "x" | NAME "y"\nNAME: /[a-w]+/\n', lexing="any")
     assert free.matches("ify") and free.matches("ifx")
+
+
+def test_a_longer_match_that_fails_is_not_taken_back() -> None:
+    """Where the longer match is complete a text is read as Lark reads it; where it fails Lark goes back, this doesn't."""
+    text = 'start: (NUMBER | RANGE | DOT)+\nNUMBER: /{}/\nRANGE: ".."\nDOT: "."'
+    for fraction, whole, goes_back in (
+        (r"\.[0-9]*", ["1.", ".", "1"], False),
+        (r"\.[0-9]+", ["1", "..", "1"], True),
+    ):
+        written = text.format(f"[0-9]+({fraction})?")
+        for lexer in ("contextual", "basic"):
+            read = lark.Lark(written, parser="lalr", lexer=lexer).parse("1..1")
+            assert [str(child) for child in read.children] == whole
+        assert constrain.grammar(written).matches("1..1") == (not goes_back)
+        assert constrain.grammar(written).matches("1.5.2")
+        assert constrain.grammar(written, lexing="any").matches("1..1")
+    pair = 'start: NUMBER ".." NUMBER\nNUMBER: /[0-9]+(\\.[0-9]*)?/'
+    with pytest.raises(lark.exceptions.UnexpectedCharacters):
+        lark.Lark(pair, parser="lalr").parse("1..1")
+    assert not constrain.grammar(pair).matches("1..1") and constrain.grammar(pair).matches("1...1")

@@ -198,6 +198,16 @@ def test_ignoring_case_of_sets_with_all_that_is_not_ascii(inside: str) -> None:
     assert sets.contains(ignore_case(own, False), ord("k"))
 
 
+@pytest.mark.parametrize("close", [lambda ranges: ignore_case(ranges, False), ignore_case_ecma])
+def test_ignoring_case_of_ascii(close: Callable[[Ranges], Ranges]) -> None:
+    """Without a look at the table, each character gets what it gets beside one that needs it."""
+    for code in range(0x80):
+        own = ((code, code),)
+        assert sets.union(close(own), close(((0x3B1, 0x3B1),))) == close(sets.union(own, ((0x3B1, 0x3B1),)))
+    assert sets.contains(close(((0x6B, 0x6B),)), 0x212A)
+    assert not sets.contains(close(((0x61, 0x61),)), 0x212A)
+
+
 @pytest.mark.parametrize(
     "name", ["Foo", "Script=Foo", "foo=Lu", "gc=Greek", "sc=Lu", "", "^", "Alphabetic=Perhaps", "is", "="]
 )

@@ -113,6 +113,20 @@ def test_missing_bytes_in_grammars(grammar: ir.Grammar, tokens: TokenList) -> No
     check_all_states(grammar, tokens)
 
 
+@strategies.fixed(40)
+@given(strategies.grammars(greedy=True), strategies.vocabularies(missing=True))
+def test_missing_bytes_in_greedy_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
+    """Also where greedy terminals go on to texts that can't be written."""
+    try:
+        compile_grammar(grammar, tokens)
+    except (constrain.VocabularyError, constrain.UnsupportedFeatureError):
+        event("refused")
+        return
+    except constrain.EmptyLanguageError:
+        event("empty")
+    check_all_states(grammar, tokens, at_most=8)
+
+
 WORDS = [
     *(b"a", b"ab", b"abc", b"if", b"if(", b"iff", b"+a", b"a+", b"))", b"(a", b" ", b"  ", b" if ", b"12"),
     *(

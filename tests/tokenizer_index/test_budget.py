@@ -589,3 +589,27 @@ def test_ambiguity_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.limit == "step_seconds"
     assert 40 < n < 400
     assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        constrain.regex("a{600000000}"),
+        constrain.regex("a{200000000}b{200000000}c{200000000}"),
+        constrain.json_schema({"type": "string", "minLength": 600_000_000}),
+        constrain.json_schema({"type": "array", "items": {"enum": [1]}, "minItems": 600_000_000}),
+    ],
+    ids=["one repeat", "several", "a string", "an array"],
+)
+def test_more_tokens_than_can_be_counted(spec: Spec) -> None:
+    """A count that no number of tokens is kept for is a limit error, never a wrong number, and ends at once."""
+    tokens = with_all_bytes([b"aa"])
+    compiled = constrain.compile(spec, tokens.build(), cache=False)
+    with pytest.raises(LimitExceededError, match="output_tokens"):
+        compiled.matcher().min_tokens_to_finish()
+    row = constrain.allocate_token_bitmask(1, tokens.size)
+    compiled.matcher().fill_budget_bitmask(row, 0, remaining=1_000)
+    assert not row.any()
+    # Where there is a shorter way it counts.
+    either = constrain.compile(spec | constrain.regex("b"), tokens.build(), cache=False)
+    assert either.matcher().min_tokens_to_finish() == 1

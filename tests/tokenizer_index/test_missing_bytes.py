@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import constrain
 from constrain.grammars import ir
 from constrain.spec import Spec
 from constrain.tokenizer_index.missing_bytes import lacking_bytes
-from tests.laws.walks import allowed, list_grammar
+from tests.laws.walks import allowed, list_grammar, members_of
 from tests.reference.vocabularies import TokenList, with_all_bytes
 
 ASCII = [bytes([b]) for b in range(0x20, 0x7F)]
@@ -168,7 +170,12 @@ def test_bytes_that_no_text_needs() -> None:
         constrain.json_schema({"enum": [1, "a"]}, whitespace="compact"),
     ):
         assert not constrain.compile(spec, tokens.build(), cache=False).is_checked
-    assert constrain.compile(constrain.regex(".+"), tokens.build(), cache=False).is_checked
+    # Nor do those that are in no token at all; halves of a character are another thing.
+    anything = constrain.regex(".+")
+    assert not constrain.compile(anything, tokens.build(), cache=False).is_checked
+    assert constrain.compile(
+        anything, _vocabulary([*ASCII, b"\xc3", b"a\xa9"]).build(), cache=False
+    ).is_checked
 
 
 def test_recursive_specs_are_refused_or_proven() -> None:
@@ -190,6 +197,121 @@ def test_recursive_specs_are_refused_or_proven() -> None:
         constrain.compile(
             Spec.from_grammar(list_grammar()), _vocabulary([*tokens, b"]]"]).build(), cache=False
         )
+
+
+# Lexemes that fuse and hide one another, brackets that nest, counts, lookahead and priorities.
+GRAMMARS = {
+    "keywords": """
+start: item+
+item: "begin" item* "end" | "if" NAME | NAME "(" item ")" | "done"
+NAME: /[a-f]+/
+%ignore / +/
+""",
+    "numbers": """
+start: value
+value: NUMBER | "[" value (","? value)* "]" | NUMBER ".." NUMBER
+NUMBER: /[0-2]+(\\.[0-2]+)?(e[0-1]{2,5})?/
+%ignore " "
+""",
+    "strings": """
+start: (pair ";")*
+pair: STRING "=" (pair | STRING | WORD)
+STRING: /"([^"\\\\]|\\\\["u])*"/
+WORD.2: /(?!end)[a-e]+(?![f])/
+""",
+    "fusing": """
+start: A B | "(" start ")" | A start C
+A: "a" | "abc"
+B: /b(de)?/
+C: "c" | "cf"
+""",
+    "from GBNF": """
+root ::= item ("," item)*
+item ::= "abc" | "ab" | "(" root ")" | [d-f]{2,3} | "d" root?
+""",
+}
+LETTERS = {
+    "keywords": b"begindfo (a)",
+    "numbers": b"[],. 012e",
+    "strings": b'";=abcdef\\u',
+    "fusing": b"abcdef()",
+    "from GBNF": b"abcdef,()",
+}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_bytes_in_no_token(name: str) -> None:
+    """What is left without bytes that no token holds: brute force over all short texts and all walks' ends."""
+    rng = random.Random(name)
+    spec = constrain.grammar(GRAMMARS[name])
+    n_members = n_empty = n_refused = 0
+    for _ in range(12):
+        letters = LETTERS[name]
+        lost = set(rng.sample(letters, rng.randint(1, 2)))
+        kept = [b for b in letters if b not in lost]
+        longer = {bytes(rng.choices(kept, k=rng.randint(2, 3))) for _ in range(6)}
+        tokens = _vocabulary([*(bytes([b]) for b in kept), *sorted(longer)])
+        try:
+            compiled = constrain.compile(spec, tokens.build(), cache=False)
+        except constrain.EmptyLanguageError as error:
+            assert "no token for" in str(error) and not any(map(spec.matches, _texts(kept, 4)))
+            n_empty += 1
+            continue
+        except constrain.VocabularyError:
+            n_refused += 1
+            continue
+        members = {text for text in _texts(kept, 4) if spec.matches(text)}
+        n_members += len(members)
+        for text in _texts(kept, 3 if len(kept) > 6 else 4):
+            matcher = compiled.matcher()
+            begins = matcher.accept_string(text)
+            assert (begins and matcher.is_accepting()) == (text in members), text
+            assert begins or not any(member.startswith(text) for member in members)
+        # Whatever masks allow can be finished, by a member of the whole language.
+        for _ in range(12):
+            matcher, text = compiled.matcher(), b""
+            for step in range(30):
+                mask = sorted(allowed(matcher, tokens.size) - set(tokens.eos_token_ids))
+                if step >= 6:
+                    left = int(matcher.min_tokens_to_finish())
+                    if left == 0:
+                        break
+                    row = constrain.allocate_token_bitmask(1, tokens.size)
+                    matcher.fill_budget_bitmask(row, 0, remaining=left + 1)
+                    mask = sorted(members_of(row[0]))
+                if not mask:
+                    break
+                token_id = rng.choice(mask)
+                assert matcher.accept_token(token_id)
+                text += tokens.tokens[token_id] or b""
+            assert matcher.is_accepting() and spec.matches(text), text
+    assert n_members > 5 and n_refused < 2 and n_empty < 6
+
+
+def _texts(letters: list[int], at_most: int) -> Iterator[bytes]:
+    return (bytes(text) for n in range(at_most + 1) for text in itertools.product(letters, repeat=n))
+
+
+def test_no_text_without_bytes_that_no_token_holds() -> None:
+    """The error names the bytes; what lexemes hide in one another is judged without them as well."""
+    nested = constrain.grammar('start: "(" start ")" | "x"')
+    with pytest.raises(constrain.EmptyLanguageError, match=r"byte 0x78 \('x'\), alone or with others"):
+        constrain.compile(nested, _vocabulary([b"(", b")", b"((", b"y"]).build(), cache=False)
+    blanks = constrain.grammar("start: WORD+\nWORD: /[ab]+/\n%ignore / +/")
+    compiled = constrain.compile(blanks, _vocabulary([b"a", b"ab"]).build(), cache=False)
+    assert not compiled.matcher().accept_string("a b") and compiled.matcher().accept_string("ab")
+    both = constrain.grammar('start: WORD WORD | "(" start ")"\nWORD: /[ab]+/\n%ignore / +/')
+    with pytest.raises((constrain.EmptyLanguageError, constrain.VocabularyError), match=r"0x20"):
+        constrain.compile(both, _vocabulary([b"a", b"ab", b"(", b")"]).build(), cache=False)
+
+
+def test_lost_texts_still_hold_greedy_lexemes_open() -> None:
+    """A greedy lexeme that lost texts would go on from is not ended there, as it never was."""
+    spec = constrain.grammar('start: A B | "(" start ")"\nA: "a" | "abc"\nB: /b(de)?/')
+    assert not spec.matches("ab")
+    tokens = [b"a", b"b", b"(", b")", b"d", b"e", b"ab"]
+    with pytest.raises((constrain.VocabularyError, constrain.EmptyLanguageError)):
+        constrain.compile(spec, _vocabulary(tokens).build(), cache=False)
 
 
 def test_lexemes_that_cut_off_every_way() -> None:

@@ -121,3 +121,43 @@ def test_only_what_is_expected_together_is_read_together() -> None:
     """A keyword and a name fuse where both are expected, and not where the name comes after the keyword."""
     assert network((NAME, KEYWORD, SEMICOLON), ir.Sequence((T(1), T(0), T(2)))).is_sound
     assert not network((NAME, KEYWORD, SEMICOLON), NAMES).is_sound
+
+
+class Counting(Watch):
+    """A watch that adds up the steps."""
+
+    def __init__(self) -> None:
+        super().__init__(Limits())
+        self.total = 0
+
+    def step(self, place: str, weight: int = 1) -> None:
+        self.total += weight
+        super().step(place, weight)
+
+
+def steps_for_keywords(n: int, *, has_blanks: bool, is_beside_a_name: bool) -> int:
+    """The steps for ``n`` statements of two keywords each, which fuse where no blanks stand between them."""
+    words = [
+        f"{chr(0x61 + i % 26)}{i:04}".translate({0x30 + d: 0x61 + d for d in range(10)}) for i in range(n)
+    ]
+    letters = ir.Repeat(ir.ByteClass(((0x61, 0x7A),)), 1, None)
+    terminals = [ir.Terminal(ir.Literal(word.encode()), word, priority=1, greedy=True) for word in words]
+    terminals += [SEMICOLON, BLANK, ir.Terminal(letters, "NAME", greedy=True)]
+    pairs: list[ir.Expression] = [ir.Sequence((T(i), T((7 * i + 1) % n))) for i in range(n)]
+    body = ir.Choice((*pairs, T(n + 2)) if is_beside_a_name else tuple(pairs))
+    start = ir.Repetition(ir.Sequence((body, T(n))), 1, None)
+    ignored = ir.Ignored((n + 1,), most=None) if has_blanks else NONE
+    watch = Counting()
+    found = build_network(ir.Grammar(tuple(terminals), {"start": start}, "start", ignored), watch)
+    assert found.is_sound == (has_blanks or not is_beside_a_name)
+    return watch.total
+
+
+@pytest.mark.parametrize("has_blanks", [False, True])
+@pytest.mark.parametrize("is_beside_a_name", [False, True])
+def test_work_grows_with_the_keywords(has_blanks: bool, is_beside_a_name: bool) -> None:
+    """Twice as many keywords, all followed by others, take some twice the steps."""
+    few, many = (
+        steps_for_keywords(n, has_blanks=has_blanks, is_beside_a_name=is_beside_a_name) for n in (200, 400)
+    )
+    assert many < 3 * few
