@@ -7,14 +7,16 @@ of cost ``k - 1`` at most: a rank that falls. So a budget that is kept once can 
 Costs come from bounds that count tokens lexeme by lexeme (kernels, section "costs"). Such a bound is right by
 construction where it can be kept: where all bytes are tokens, and no greedy terminal goes on into the next
 lexeme nor one of higher priority takes the place of another. Elsewhere each state's cost is proven by following
-a real sequence of tokens to the end (``_prove`` in the kernels), and where that fails it is searched for
-here.
+a real sequence of tokens to the end (``_prove`` in the kernels), with ignored text between lexemes that would
+fuse, and where that fails it is searched for here.
 """
 
 from __future__ import annotations
 
 import heapq
+import string
 import time
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +26,15 @@ from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index.arena import Arena
 from constrain.tokenizer_index.network import Network
 from constrain.tokenizer_index.parameters import COLUMNS, NO_ELEMENT, PM_LEAST, RECORDS
+from constrain.tokenizer_index.trie import VocabularyIndex
 
 INFINITE = k.INFINITE
 
 _MEMOS = {k.VALUE_COST: (3, 256), k.AFTER_RULE: (2, 256), k.AFTER_TERMINAL: (2, 256), k.SEEN: (2, 512)}
 _BUFFERS = {k.BUF_WALK: 256, k.BUF_NODE: 640, k.BUF_STATES: 256, k.BUF_PROOF: 64, k.RUNS: 0}
+
+_MOST_SEPARATORS = 8
+_WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
 
 _PLACE = "a search for the end of an output"
 
@@ -38,6 +44,31 @@ def _counts_texts(network: Network) -> bool:
     recording = network.terminal_action[network.terminal_action >= RECORDS]
     least = network.parameters[PM_LEAST::COLUMNS]
     return len(recording) > 0 and bool((recording != RECORDS | NO_ELEMENT).any() or (least > 0).any())
+
+
+def _separators(network: Network) -> NDArray[np.int64]:
+    """Return bytes that are an ignored lexeme by themselves, a blank and a line break before others."""
+    found: set[int] = set()
+    for t in np.flatnonzero(network.ignored).tolist():
+        for start in network.starts[network.start_offsets[t] : network.start_offsets[t + 1]].tolist():
+            for e in range(network.edge_offsets[start], network.edge_offsets[start + 1]):
+                if network.accept[network.edge_target[e]] >= 0:
+                    found.update(range(network.edge_low[e], network.edge_high[e] + 1))
+    usual = [b for b in b" \n" if b in found]
+    return np.array([*usual, *sorted(found.difference(usual))][:_MOST_SEPARATORS], np.int64)
+
+
+@lru_cache(maxsize=4)
+def _words_below(index: VocabularyIndex) -> NDArray[np.uint8]:
+    """(n_nodes,) 1 where only letters, digits and underscores stand below a trie node, else 0."""
+    nodes = np.asarray(index.nodes)
+    byte = (nodes & np.uint64(0xFF)).astype(np.uint8)
+    is_word = np.isin(byte, np.frombuffer(_WORD_BYTES, np.uint8))
+    n_others = np.zeros(len(nodes) + 1, np.int64)
+    np.cumsum(~is_word, out=n_others[1:])
+    here = np.arange(len(nodes))
+    end = here + (nodes >> np.uint64(24)).astype(np.int64)
+    return (n_others[end] == n_others[here + 1]).astype(np.uint8)
 
 
 class Costs:
@@ -63,13 +94,17 @@ class Costs:
             k.BUF_PRICE: (np.empty(2 + max(network.parameters[::COLUMNS], default=0), np.int64), None),
             k.GAP: (np.zeros(2 * network.n_terminals, np.int64), None),
         }
+        separators = _separators(network)
+        tables[k.SEPARATORS] = separators, len(separators)
         for table, (stride, slots) in _MEMOS.items():
             slots = slots if tiny is None else 1 << max(0, tiny - 1).bit_length()
             tables[table] = np.full(stride * slots, -1, np.int64), 0
         for table, size in _BUFFERS.items():
             tables[table] = np.empty(size if tiny is None else tiny, np.int64), 0
         arena.add_tables(tables)
+        arena.add_tables({k.WORDS_BELOW: (_words_below(arena.index), None)}, is_shared=True)
         arena.set_scalar(k.S_RULES_DONE, 0)
+        arena.set_scalar(k.S_EXPANDED, -1)
         arena.set_scalar(k.S_IS_PROVEN, int(is_proven and not _counts_texts(network)))
 
     def until(self) -> float:

@@ -76,6 +76,20 @@ put64 = _storer(64)
 
 
 @intrinsic
+def product(typing_context, x, y):
+    """Multiply modulo 2**64, for hashes.
+
+    Numba lets LLVM assume that ``*`` of signed integers doesn't overflow: where it sees that a product must, it may
+    take any number for it.
+    """
+
+    def generate(context, builder, signature, arguments):
+        return builder.mul(*arguments)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
 def header(typing_context, h, slot):
     """Read one slot of the header."""
 

@@ -46,6 +46,7 @@ from constrain.tokenizer_index.kernel_memory import get32 as _get32
 from constrain.tokenizer_index.kernel_memory import get64 as _get64
 from constrain.tokenizer_index.kernel_memory import header as _header
 from constrain.tokenizer_index.kernel_memory import kernel as _kernel
+from constrain.tokenizer_index.kernel_memory import product as _product
 from constrain.tokenizer_index.kernel_memory import put16 as _put16
 from constrain.tokenizer_index.kernel_memory import put32 as _put32
 from constrain.tokenizer_index.kernel_memory import put64 as _put64
@@ -127,6 +128,7 @@ from constrain.tokenizer_index.layout import (
     EOS,
     EXACT,
     FEW_ITEMS,
+    FEW_NODES,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     FLAG_RECORDS,
@@ -247,10 +249,13 @@ from constrain.tokenizer_index.layout import (
     S_BEST,
     S_BEST_NODE,
     S_BEST_TOKEN,
+    S_BETWEEN,
     S_BLOCKED,
     S_CLASSES,
     S_DEDENT,
     S_DOTTED,
+    S_EXPANDED,
+    S_EXPANDED_N,
     S_FAR,
     S_FLOOR,
     S_FRESH,
@@ -309,6 +314,7 @@ from constrain.tokenizer_index.layout import (
     SAME_END,
     SEARCH,
     SEEN,
+    SEPARATORS,
     SLICE_ACCEPT,
     SLICE_POOL,
     SLICE_ROW,
@@ -356,6 +362,8 @@ from constrain.tokenizer_index.layout import (
     WIDE_LINE,
     WIDER,
     WORD,
+    WORD_KEY,
+    WORDS_BELOW,
     WP_OFF,
     WP_POOL,
     X_EXITS,
@@ -481,7 +489,7 @@ def _next_stamp(h):
 def _hash_of(buf, n):
     x = 1469598103934665603
     for i in range(n):
-        x = (x ^ _get64(buf, i)) * 1099511628211
+        x = _product(x ^ _get64(buf, i), 1099511628211)
         x ^= (x >> 29) & 0x7FFFFFFFF
     return x
 
@@ -538,11 +546,14 @@ def _intern(h, t, buf, n):
 def _slot(memo, stride, key):
     """Return the slot that holds ``key``, or the free one where it belongs.
 
-    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of the product depend on no higher bits of the key, so
-    those taken here are the lowest in which ``a`` counts.
+    Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of a product depend on no higher bits of the key, so
+    the upper half of the first is mixed into the lower one. One product alone would give numbers that follow one
+    another, as those of states do, the same slots again and again.
     """
     mask = memo[1] // stride - 1
-    x = ((key * -7046029254386353131) >> 32) & mask
+    x = _product(key, -7046029254386353131)
+    x = _product(x ^ ((x >> 32) & LOW32), -4658895280553007687)
+    x = (x >> 32) & mask
     while True:
         k = _get64(memo, x * stride)
         if k == key or k < 0:
@@ -2155,7 +2166,7 @@ def _lower_bound(a, low, high, v):
 @_kernel
 def _item_slot(items, slots, mask, item):
     """Return the slot of an item in the ``mask + 1`` slots of BUF_SEEN, or the free one where it belongs."""
-    x = ((item * -7046029254386353131) >> 32) & mask
+    x = (_product(item, -7046029254386353131) >> 32) & mask
     while True:
         q = _get64(slots, x)
         if q < 0 or _get64(items, q) == item:
@@ -5802,6 +5813,7 @@ def _entry_cost(h, t):
     if n < 0:
         return n
     best = min(best, _header(h, S_PREFIX) if _header(h, S_PREFIX) < 2 else INFINITE)
+    _set_header(h, S_EXPANDED, -1)
     r = _room(h, BUF_STATES, n)
     if r < 0:
         return r
@@ -6401,54 +6413,164 @@ def _search_from(h, d):
     return SEARCH
 
 
+@_kernel
+def _token_of(h, byte, rest):
+    """Return the token of ``byte`` and then the bytes of token ``rest`` (of ``byte`` alone if that is -1), or -1."""
+    nodes = _view(h, NODES)
+    node_token = _view(h, NODE_TOKEN)
+    base = _view(h, TRIE_BASE)
+    size = _view(h, TRIE_SIZE)
+    off = _view(h, TOKEN_OFF)
+    data = _view(h, TOKEN_DATA)
+    first = 0
+    last = 0
+    if rest >= 0:
+        first = _get64(off, rest)
+        last = _get64(off, rest + 1)
+    for k in range(_header(h, S_TRIES)):
+        i = _get64(base, k)
+        end = i + _get64(size, k)
+        q = first
+        wanted = byte
+        while i < end:
+            w = _get64(nodes, i)
+            if w & 255 != wanted:
+                i += w >> 24
+                continue
+            if q == last:
+                t = _get32(node_token, i)
+                if t >= 0:
+                    return t
+                break
+            wanted = _get8(data, q)
+            q += 1
+            end = i + (w >> 24)
+            i += 1
+    return -1
+
+
+@_far
+def _is_nearer(h, d, bound):
+    """1 if a cost of ``d`` is known, or its bound is less than ``bound``; 0 if not. S_WAY as in `_bound`."""
+    known = _get32(_view(h, D_ATTR), 4 * d + 3)
+    if known != 0:
+        return 1 if (known - 1) >> 1 < INFINITE else 0
+    c = _bound(h, d, 0)
+    if c < 0:
+        return c
+    return 1 if c < bound else 0
+
+
+@_far
+def _past_separator(h, d, bound):
+    """Return a state nearer to the end than ``bound`` behind a separator and at most one token more, or DEAD.
+
+    Where a lexeme would go on into the next one, ignored text parts them. S_BETWEEN: the state behind the
+    separator, or -1 if one token holds both.
+    """
+    separators = _view(h, SEPARATORS)
+    class_of = _view(h, CLASS_OF)
+    for k in range(_header(h, USED + SEPARATORS)):
+        byte = _get64(separators, k)
+        between = _state_step(h, d, _get8(class_of, byte))
+        if between <= GROW:
+            return between
+        if between < 0:
+            continue
+        c = _bound(h, between, 0)
+        if c < 0:
+            return c
+        token = _header(h, S_WAY)
+        if c < bound and _token_of(h, byte, -1) >= 0:
+            _set_header(h, S_BETWEEN, -1)
+            return between
+        if c > bound or token < 0:
+            continue
+        after = _advance_token(h, between, token)
+        if after <= GROW:
+            return after
+        if after < 0:
+            continue
+        r = _is_nearer(h, after, bound)
+        if r < 0:
+            return r
+        if r == 0:
+            continue
+        if _token_of(h, byte, token) >= 0:
+            between = -1
+        elif _token_of(h, byte, -1) < 0:
+            continue
+        _set_header(h, S_BETWEEN, between)
+        return after
+    return DEAD
+
+
 @_far
 def _prove(h, d):
     """Find a cost of ``d`` by following the way its bound stands for, to a state of proven cost; remember it.
 
-    Where the bound cannot be kept, because a greedy lexeme goes on, a lexeme of higher priority takes the
-    place of another, or bytes are missing, SEARCH asks for the cost of the state in S_STUCK.
+    A separator helps where a greedy lexeme goes on. Where the bound cannot be kept even so, because a lexeme of
+    higher priority takes the place of another, or bytes are missing, SEARCH asks for the cost of the state in S_STUCK.
     """
     attr = _view(h, D_ATTR)
     path = _view(h, BUF_PROOF)
     n = 0
-    bound = INFINITE
     cost = 0
     while True:
         known = _get32(attr, 4 * d + 3)
         if known != 0:
+            # Only states with a way to the end are followed.
             cost = (known - 1) >> 1
-            if cost < INFINITE or n == 0:
-                break
-            return _search_from(h, _get64(path, n - 1))
-        c = _bound(h, d, 0)
-        if c < 0:
-            return c
-        if c == 0:
+            break
+        bound = _bound(h, d, 0)
+        if bound < 0:
+            return bound
+        if bound == 0:
             _put32(attr, 4 * d + 3, 2)
             break
         token = _header(h, S_WAY)
-        if c >= bound:
-            return _search_from(h, _get64(path, n - 1) if n > 0 else d)
-        bound = c
         after = DEAD
+        if bound >= INFINITE:
+            return _search_from(h, d)
         if token >= 0:
             after = _advance_token(h, d, token)
             if after <= GROW:
                 return after
-        if after < 0:
-            return _search_from(h, d)
-        r = _room(h, BUF_PROOF, n + 1)
+        between = -1
+        r = 0
+        if after >= 0:
+            r = _is_nearer(h, after, bound)
+            if r < 0:
+                return r
+        if r == 0:
+            after = _past_separator(h, d, bound)
+            if after <= GROW:
+                return after
+            if after < 0:
+                return _search_from(h, d)
+            between = _header(h, S_BETWEEN)
+        r = _room(h, BUF_PROOF, n + 2)
         if r == 0:
             r = _work(h, 1)
         if r < 0:
             return r
         _put64(path, n, d)
         n += 1
+        if between >= 0:
+            _put64(path, n, between)
+            n += 1
         d = after
     while n > 0:
         n -= 1
         cost += 1
-        _put32(attr, 4 * _get64(path, n) + 3, ((cost << 1) | (1 if cost == 1 else 0)) + 1)
+        d = _get64(path, n)
+        is_exact = 1 if cost == 1 else 0
+        known = _get32(attr, 4 * d + 3) - 1
+        # Behind a separator a cost may be known already.
+        if known >= 0 and known >> 1 <= cost:
+            cost = known >> 1
+            is_exact = known & 1
+        _put32(attr, 4 * d + 3, ((cost << 1) | is_exact) + 1)
     return cost
 
 
@@ -6479,8 +6601,10 @@ def _character_state(h, d):
         return DEAD
     v = _get64(_view(h, D_POOL), o)
     l = v & LOW32
-    a = _get32(_view(h, L_ATTR), l * L_STRIDE + L_ACC)
-    if a >= 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+    lex = _view(h, L_ATTR)
+    a = _get32(lex, l * L_STRIDE + L_ACC)
+    # A greedy lexeme that goes on doesn't end.
+    if a >= 0 and _get32(lex, l * L_STRIDE + L_GREEDY) == 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
         return DEAD
     l = _next_character(h, l)
     if l < 0:
@@ -6490,6 +6614,38 @@ def _character_state(h, d):
         return r
     _put64(_view(h, BUF_CONFIG), 0, (v & ~LOW32) | l)
     return _configuration_intern(h, 1)
+
+
+@_far
+def _is_word_loop(h, d):
+    """1 if letters, digits and underscores lead from matcher state ``d`` to itself, 0 if not all do."""
+    off = _view(h, D_OFF)
+    o = _get64(off, d)
+    if _get64(off, d + 1) - o != 1:
+        return 0
+    l = _get64(_view(h, D_POOL), o) & LOW32
+    lex = _view(h, L_ATTR)
+    a = _get32(lex, l * L_STRIDE + L_ACC)
+    if a >= 0 and _get32(lex, l * L_STRIDE + L_GREEDY) == 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
+        return 0
+    key = WORD_KEY | l
+    memo = _view(h, VALUE_COST)
+    x = _slot(memo, 3, key)
+    if _get64(memo, 3 * x) == key:
+        return _get64(memo, 3 * x + 1)
+    class_of = _view(h, CLASS_OF)
+    is_loop = 1
+    for byte in range(128):
+        is_letter = 65 <= (byte & 0xDF) <= 90
+        if is_letter or 48 <= byte <= 57 or byte == 95:
+            s = _lexer_step(h, l, _get8(class_of, byte))
+            if s <= GROW:
+                return s
+            if s != l:
+                is_loop = 0
+                break
+    r = _store_value(h, key, is_loop, -1)
+    return r if r < 0 else is_loop
 
 
 @_far
@@ -6545,6 +6701,7 @@ def _walk_states(h, d):
     row = _view(h, D_ROW)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
+    words_below = _view(h, WORDS_BELOW)
     class_of = _view(h, CLASS_OF)
     stack = _scratch(h, X_STACK)
     classes = _header(h, S_CLASSES)
@@ -6598,6 +6755,22 @@ def _walk_states(h, d):
                     if n < 0:
                         return n
                     last = s
+            if w >> 24 > FEW_NODES and _get8(words_below, i) != 0:
+                r = _is_word_loop(h, s)
+                if r < 0:
+                    return r
+                if r == 1:
+                    # Every leaf is a token.
+                    if s != last:
+                        last = i
+                        while _get32(node_token, last) < 0:
+                            last += 1
+                        n = _note(h, STATE_KEY | s, s, _get32(node_token, last), stamp, n)
+                        if n < 0:
+                            return n
+                        last = s
+                    i += w >> 24
+                    continue
             i += 1
     return n
 
@@ -6608,18 +6781,24 @@ def _expand(h, d, is_full):
 
     Unless ``is_full`` what is necessary is left 0.
     """
-    n = _walk_states(h, d)
-    if n < 0:
-        return n
-    r = _room(h, BUF_STATES, 4 * n)
-    if r < 0:
-        return r
-    # Costs walk too, and need the buffer.
-    walk = _view(h, BUF_WALK)
     states = _view(h, BUF_STATES)
-    for i in range(n):
-        _put64(states, 4 * i, _get64(walk, 2 * i))
-        _put64(states, 4 * i + 1, _get64(walk, 2 * i + 1))
+    n = _header(h, S_EXPANDED_N)
+    if _header(h, S_EXPANDED) != d:
+        # A call that begins again, after a table grew, finds the states listed.
+        n = _walk_states(h, d)
+        if n < 0:
+            return n
+        _set_header(h, S_EXPANDED, -1)
+        r = _room(h, BUF_STATES, 4 * n)
+        if r < 0:
+            return r
+        # Costs walk too, and need the buffer.
+        walk = _view(h, BUF_WALK)
+        for i in range(n):
+            _put64(states, 4 * i, _get64(walk, 2 * i))
+            _put64(states, 4 * i + 1, _get64(walk, 2 * i + 1))
+        _set_header(h, S_EXPANDED, d)
+        _set_header(h, S_EXPANDED_N, n)
     for i in range(n):
         s = _get64(states, 4 * i)
         c = _cost(h, s)
@@ -6747,6 +6926,7 @@ def _ceiling_after(h, d):
     n = _walk_states(h, d)
     if n < 0:
         return n
+    _set_header(h, S_EXPANDED, -1)
     r = _room(h, BUF_STATES, n)
     if r < 0:
         return r
@@ -6848,6 +7028,7 @@ def _restrict(h, d, address, limit):
     attr = _view(h, D_ATTR)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
+    words_below = _view(h, WORDS_BELOW)
     class_of = _view(h, CLASS_OF)
     stack = _scratch(h, X_STACK)
     classes = _header(h, S_CLASSES)
@@ -6884,6 +7065,22 @@ def _restrict(h, d, address, limit):
                 continue
             _put64(stack, depth, s)
             t = _get32(node_token, i)
+            if w >> 24 > FEW_NODES and _get8(words_below, i) != 0 and _is_word_loop(h, s) == 1:
+                if (_get32(attr, 4 * s + 3) - 1) >> 1 <= limit:
+                    i += w >> 24
+                    continue
+                # The row of such a state need not be filled.
+                end_below = i + (w >> 24)
+                while i < end_below:
+                    t = _get32(node_token, i)
+                    if t >= 0:
+                        x = _get32(out, t >> 5)
+                        bit = 1 << (t & 31)
+                        if x & bit:
+                            cleared = 1
+                            _put32(out, t >> 5, x & ~bit)
+                    i += 1
+                continue
             if t >= 0 and (_get32(attr, 4 * s + 3) - 1) >> 1 > limit:
                 x = _get32(out, t >> 5)
                 bit = 1 << (t & 31)

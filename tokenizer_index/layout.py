@@ -189,8 +189,10 @@ LOW40 = 0xFFFFFFFFFF
     MAY_END,  # i32 (256,)
     IS_BLANK,  # i32 (256,)
     GAP,  # i64 (n_terminals, 2) more tokens that begin after a terminal: if it ends with a token, in any case
+    SEPARATORS,  # i64 bytes that are an ignored lexeme by themselves, the most usual first
+    WORDS_BELOW,  # u8 (n_nodes,) whether all below a trie node are letters and digits
     N_TABLES,
-) = range(165)
+) = range(167)
 
 # Scratch, lent by the vocabulary for one call: (address, capacity) pairs at the address in S_SCRATCH.
 (X_STACK, X_EXITS, X_MERGE, X_TOKENS, X_MARK, N_SCRATCH) = range(6)
@@ -242,6 +244,9 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_FLOOR,
     S_WAY,
     S_STUCK,
+    S_BETWEEN,
+    S_EXPANDED,  # the state whose successors BUF_STATES lists, and how many they are
+    S_EXPANDED_N,
     S_NEWLINE,  # -1 where indentation doesn't count
     S_INDENT,
     S_DEDENT,
@@ -262,7 +267,7 @@ CAPACITY, USED, SCALARS = N_TABLES, 2 * N_TABLES, 3 * N_TABLES
     S_WALK_TOKENS,
     S_WALK_EXITS,
     S_FAR,  # addresses of the far functions from here on
-) = range(SCALARS, SCALARS + 65)
+) = range(SCALARS, SCALARS + 68)
 MAX_FAR = 96
 HEADER_SIZE = S_FAR + MAX_FAR
 
@@ -326,6 +331,9 @@ BEAM, PATIENCE = 4, 32
 NEAR, RUN_SPAN = 8, 256
 """Counts farther below their least are stepped over; runs are tabulated up to so many rounds."""
 VALUE_KEY, STATE_KEY, RUN_KEY = 1 << 62, 1 << 61, 1 << 62
+WORD_KEY = RUN_KEY | 1 << 60
+FEW_NODES = 3
+"""So small a part of the trie is walked without asking what it holds."""
 ALL_CHARACTERS = 1 << 62
 
 (

@@ -14,6 +14,7 @@ from constrain.tokenizer_index.kernel_memory import (
     get64,
     header,
     kernel,
+    product,
     put32,
     put64,
     set_header,
@@ -181,8 +182,8 @@ def _state(w, n, stamp):
     slots = _table(w, W_HASH)
     x = 0
     for i in range(n):
-        v = (get32(cell, i) + 1) * -7046029254386353131
-        x += v ^ ((v >> 29) & 0x7FFFFFFFF)
+        v = product(get32(cell, i) + 1, -7046029254386353131)
+        x ^= v ^ ((v >> 29) & 0x7FFFFFFFF)
     x ^= (x >> 32) & 0xFFFFFFFF
     x &= slots[1] - 1
     while True:

@@ -19,7 +19,7 @@ from constrain.spec import Spec
 from constrain.tokenizer_index import arena, layout, necessary
 from constrain.tokenizer_index.arena import Arena, ArenaOptions
 from constrain.tokenizer_index.budget import Budget, MinTokens
-from constrain.tokenizer_index.costs import INFINITE
+from constrain.tokenizer_index.costs import INFINITE, Costs
 from tests import strategies
 from tests.laws.walks import expression_grammar, list_grammar, members_of
 from tests.reference.token_graph import TokenGraph
@@ -222,6 +222,74 @@ def test_random_grammars(grammar: ir.Grammar, tokens: TokenList) -> None:
     except (constrain.EmptyLanguageError, constrain.UnsupportedFeatureError):
         return
     _check(spec, tokens, at_most=40)
+
+
+_WORD_LISTS = """
+start: (WORD | STRING)+ "if" WORD "." ["(" WORD WORD ")"]
+WORD: /[a-z]+/
+STRING: /"[^"]*"/
+COMMENT: /#[^\\n]*/
+%ignore COMMENT
+%ignore /[ \\n]+/
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [[], [b" a", b" if", b"if", b" .", b"\n#", b"# a", b"ab"]], ids=["bytes", "words"]
+)
+def test_separators(words: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a lexeme would go on into the next, a blank or a line break parts them without any search."""
+
+    def search(*args: object) -> None:
+        raise AssertionError("a cost was searched for")
+
+    monkeypatch.setattr(Costs, "_search", search)
+    vocabulary = with_all_bytes(words).build()
+    arena = _arena(constrain.grammar(_WORD_LISTS), vocabulary)
+    budget = Budget(arena, vocabulary)
+    graph = TokenGraph(arena, vocabulary, 3000)
+    assert graph.is_complete
+    for state, found in graph.after.items():
+        cost = budget.cost(state)
+        assert cost >= graph.fewest[state]
+        assert cost <= graph.fewest[state] + 2
+        assert cost == 0 or min(map(budget.cost, found)) < cost
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        constrain.grammar(_WORD_LISTS),
+        constrain.grammar(_WORD_LISTS.replace("[a-z]+", "[a-z][a-z0-9_]{0,4}")),
+        constrain.regex(r"(if|\w)\w*( \w{2,}){2}"),
+        constrain.regex(r"\w+x|[a-z]+_[0-9]+"),
+        constrain.json_schema(
+            {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
+        ),
+    ],
+    ids=["names", "short names", "words", "endings", "strings"],
+)
+def test_words_below_a_node(spec: Spec) -> None:
+    """Parts of the trie that hold only letters and digits are passed over where these change nothing."""
+    rng = random.Random(8)
+    words = {"".join(rng.choice("aif_7x") for _ in range(rng.randint(1, 7))).encode() for _ in range(600)}
+    edges = {bytes(rng.choice(b'aif_7x "#.') for _ in range(rng.randint(2, 5))) for _ in range(300)}
+    _check(spec, with_all_bytes([*sorted(words | edges), b"abcdefgh"]), at_most=30)
+
+
+def test_states_spread_over_a_memo() -> None:
+    """Keys of states that follow one another stand in slots all over a memo, not in one row."""
+    vocabulary = with_all_bytes([*_PIECES, b" a", b"if"]).build()
+    arena = _arena(constrain.grammar_library("c"), vocabulary)
+    budget = Budget(arena, vocabulary)
+    state = arena.start
+    for byte in b"int f(int *a) { if (a[1] > 0x2f) return g(a, 2) * -1; else { struct s x; } }":
+        budget.restrict(state, _row(arena, state).ctypes.data, 1000)
+        state, _ = arena.step_bytes(state, bytes([byte]))
+    keys = arena._arrays[layout.SEEN][::2]
+    is_free = np.flatnonzero(np.concatenate(([-1], keys, [-1])) < 0)
+    assert np.count_nonzero(keys >= 0) > 1000
+    assert np.diff(is_free).max() <= 100
 
 
 def test_blanks_do_not_end_a_list() -> None:
