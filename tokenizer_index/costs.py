@@ -68,7 +68,8 @@ def _words_below(index: VocabularyIndex) -> NDArray[np.uint8]:
     np.cumsum(~is_word, out=n_others[1:])
     here = np.arange(len(nodes))
     end = here + (nodes >> np.uint64(24)).astype(np.int64)
-    return (n_others[end] == n_others[here + 1]).astype(np.uint8)
+    found: NDArray[np.uint8] = (n_others[end] == n_others[here + 1]).astype(np.uint8)
+    return found
 
 
 class Costs:
