@@ -32,10 +32,14 @@ def is_consistent(text: str) -> bool:
     return stay.days == booking["nights"]
 
 
-spec = constrain.json_schema(SCHEMA, whitespace="compact").where(begins_well, when="token").where(is_consistent)
+spec = (
+    constrain.json_schema(SCHEMA, whitespace="compact").where(begins_well, when="token").where(is_consistent)
+)
 
 model = constrain.load_model()
-prompt = [{"role": "user", "content": "Anna arrives on 2026-03-04 and leaves on 2026-03-07. Her booking as JSON."}]
+prompt = [
+    {"role": "user", "content": "Anna arrives on 2026-03-04 and leaves on 2026-03-07. Her booking as JSON."}
+]
 result = constrain.generate(model, prompt, spec, max_tokens=64, temperature=0.7, seed=0)
 print(result.text)
 print(result.stats.check_calls, "checks,", result.stats.backtracks, "times taken back")
