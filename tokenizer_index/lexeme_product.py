@@ -126,7 +126,8 @@ class Product:
             self._set(table, array)
         self._header[k.W_MOST] = MOST_STATES
         self._header[k.W_WORK_LIMIT] = _WORK
-        self._walk = native.load().walk_lexemes
+        with watch.paused():
+            self._walk = native.load().walk_lexemes
 
     def _set(self, table: int, array: NDArray[Any]) -> None:
         self._arrays[table] = array

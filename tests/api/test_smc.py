@@ -158,6 +158,41 @@ def test_normalizer_and_masses_are_unbiased(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("proposal", ["mask", "rejection"])
+def test_many_moves_keep_the_masses(proposal: str) -> None:
+    """Where one half of the outputs has far more mass than proposals show, moves must weigh old and new ends alike."""
+
+    def row(ids: Sequence[int]) -> np.ndarray:
+        text = "".join("abc"[one] for one in ids[1:])
+        scores = {0: [0.0, 0.0, -9.0, -9.0], 3: [-9.0, -9.0, -9.0, 4.0]}.get(len(text))
+        if scores is None:
+            is_rare = text[0] == "a"
+            end = [-2.0, -2.0, 1.5, -9.0] if is_rare else [1.5, 1.0, -2.0, -9.0]
+            scores = end if len(text) == 1 else [-9.0, -9.0, 0.0, 1.5 if is_rare else -1.5]
+        return np.array(scores, np.float32)
+
+    model, pattern = TableModel(LETTERS, row), "[ab][ab]c"
+    law = feasible_law(model, "a", members(pattern, 4), {})
+    posteriors = constrain.generate(
+        model,
+        ["a"] * 400,
+        constrain.regex(pattern),
+        method="smc",
+        max_tokens=4,
+        particles=3,
+        rejuvenate=4,
+        ess_threshold=1.0,
+        proposal=proposal,
+        seed=5,
+    )
+    for text, mass in law.items():
+        found = [
+            np.mean([math.exp(one.log_weight) * (one.text == text) for one in posterior.particles])
+            for posterior in posteriors
+        ]
+        assert_mean(found, mass, precise=False)
+
+
+@pytest.mark.parametrize("proposal", ["mask", "rejection"])
 @pytest.mark.parametrize("potential", [None, likes_b, misleading])
 def test_expectations_converge(proposal: str, potential: Any) -> None:
     """With many particles the weighted outputs, and draws from them, follow the exact conditional law.

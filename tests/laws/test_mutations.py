@@ -156,6 +156,13 @@ MUTATIONS = [
         smc_test(particles=4, rejuvenate=2, potential=test_smc.misleading),
     ),
     Mutation(
+        "a move forgets the weight of its new end",
+        smc.SmcDecoder._move,
+        "        log_alpha += sum(step.log_weight for step in new.steps[begin:])\n",
+        "",
+        of(test_smc.test_many_moves_keep_the_masses, "mask"),
+    ),
+    Mutation(
         "length: places are as likely in a long output as in a short one",
         mcmc._log_proposal,
         "law = position_law(start.entropies, positions)",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from constrain.grammars import ir
 from constrain.grammars.errors import LimitExceededError
 from constrain.grammars.limits import Limits, Watch
 from constrain.grammars.regex.parse import parse_regex
-from constrain.tokenizer_index import lexeme_product
+from constrain.tokenizer_index import lexeme_product, native
 from constrain.tokenizer_index.lexeme import Lexeme, compile_terminal
 from constrain.tokenizer_index.lexeme_product import Product, States, TooManyStatesError
 from tests.reference.lexeme_states import SlowProduct
@@ -99,3 +101,17 @@ def test_time_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_state() -> None:
     """After a letter nothing goes on."""
     assert product_of("a").states(0, 0b1) == States([0], [3], [0, 0], [])
+
+
+def test_compiling_the_kernels_is_not_the_grammars_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first grammar on a machine waits for the kernels; its own limit counts from there on."""
+    loaded = native.load()
+
+    def slow() -> Any:
+        time.sleep(0.3)
+        return loaded
+
+    monkeypatch.setattr(native, "load", slow)
+    watch = Watch(Limits(compile_seconds=0.25))
+    product_of("ab", "a+", watch=watch).states(0, 0b11)
+    watch.step("here", 10_000)
