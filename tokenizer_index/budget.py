@@ -141,7 +141,13 @@ class Budget:
                 is_exact = False
                 break
             done[state] = here
-            for after, _, enough, least in costs.expand(state, until).tolist():
+            try:
+                rows = costs.expand(state, deadline)
+            except LimitExceededError:
+                # What suffices is known; that nothing shorter does isn't found in time.
+                is_exact = False
+                break
+            for after, _, enough, least in rows.tolist():
                 if here + 1 < depth.get(after, INFINITE):
                     depth[after] = here + 1
                     parent[after] = state

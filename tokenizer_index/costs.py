@@ -37,6 +37,7 @@ _MOST_SEPARATORS = 8
 _WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
 
 _PLACE = "a search for the end of an output"
+_HASTE = 3
 
 
 def _counts_texts(network: Network) -> bool:
@@ -176,7 +177,9 @@ class Costs:
     def _search(self, start: int, until: float) -> None:
         """Find the cost of a state whose bound cannot be kept, or that nothing finishes from it.
 
-        The state of the least bound is looked at first; the first one whose cost is proven ends the search.
+        The first state whose cost is proven ends the search, and none has to be the best. So states near the end are
+        looked at first, even if they took more tokens: where a bound is too low for many states alike (it doesn't see
+        that keys must differ), looking at all of them would take forever.
 
         Raises
         ------
@@ -200,7 +203,7 @@ class Costs:
                 if after not in parent:
                     parent[after] = state, depth + 1
                     bound, _ = arena.call_costs(k.OP_BOUND, after, 0, until=until)
-                    heapq.heappush(heap, (bound + depth, depth + 1, after))
+                    heapq.heappush(heap, (_HASTE * bound + depth, depth + 1, after))
             if len(parent) > most:
                 raise LimitExceededError("liveness", most, _PLACE)
             if time.monotonic() > until:

@@ -62,7 +62,11 @@ def test_real_schemas_that_are_checked(shared: Path) -> None:
     n_checked = 0
     wrong = []
     for row in rows[:400]:
-        spec = constrain.json_schema(row["schema"], unsupported="check")
+        try:
+            spec = constrain.json_schema(row["schema"], unsupported="check")
+        except EmptyLanguageError:
+            wrong += [(row["name"], True) for test in row["tests"] if test["valid"]]
+            continue
         n_checked += bool(spec.checks)
         for test in row["tests"] if spec.checks else ():
             texts = [json.dumps(test["data"]), json.dumps(in_declared_order(test["data"], row["schema"]))]
