@@ -325,6 +325,12 @@ class _Order:
 
     def check_ends(self, behind_text: set[int]) -> None:
         """Where a dedent may follow text, because the text may end there, a newline may stand between them."""
+        # What a rule may call last.
+        last_calls: dict[int, list[int]] = {}
+        for d, calls in enumerate(self.calls):
+            for called, target in calls:
+                if self.rules.is_final[target]:
+                    last_calls.setdefault(self.rules.rule_of[d], []).append(called)
         # Rules directly behind which a dedent may stand.
         before_dedent: set[int] = set()
         tasks = [
@@ -335,10 +341,7 @@ class _Order:
             if rule in before_dedent:
                 continue
             before_dedent.add(rule)
-            for d, calls in enumerate(self.calls):
-                for called, target in calls:
-                    if self.rules.is_final[target] and self.rules.rule_of[d] == rule:
-                        tasks.append(called)
+            tasks += last_calls.get(rule, ())
         seen: set[int] = set()
         waiting = list(behind_text)
         while waiting:
