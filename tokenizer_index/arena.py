@@ -496,7 +496,6 @@ class Arena:
         cuts[0] = cuts[256] = True
         first = np.flatnonzero(cuts[:256])
         n_classes = len(first)
-        self._class_first = first
         self.classes = classes
         self.n_classes = n_classes
         self._set(k.CLASS_OF, classes)
