@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,8 +52,15 @@ def main() -> None:
     for _ in range(arguments.repeat + 1):
         for name in names:
             command = [sys.executable, "-c", CHILD, name, tokenizer]
+            # Packages that pip installed are compiled to bytecode; those of a checkout are by the first run.
+            environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
             done = subprocess.run(
-                command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+                command,
+                cwd=Path(__file__).parent,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             if done.returncode:
                 sys.exit(f"{name} failed:\n{done.stderr}")
