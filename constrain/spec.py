@@ -412,9 +412,17 @@ _LEVELS = "levels:"
 
 
 def _schema_text(schema: dict[str, Any] | bool) -> str:
-    """Return a text that identifies a schema that was read without error."""
+    """Return a text that identifies a schema that was read without error.
+
+    Raises
+    ------
+    SpecError
+        A value that reading passes over, as of ``default``, isn't JSON, or a schema contains itself.
+    """
     try:
         return json.dumps(schema, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"The schema is not JSON: {error}.", pointer="#") from error
     except RecursionError:
         # Deeper than the library's writer goes: level by level.
         parts: list[str] = [_LEVELS]

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TypeAlias
 
 from constrain.grammars.errors import UnsupportedFeatureError
-from constrain.grammars.ir import EMPTY_STRING, Pattern
+from constrain.grammars.ir import EMPTY_STRING, CharacterClass, Pattern, Repeat
 from constrain.grammars.limits import Watch
 from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import accepts, ends
@@ -37,7 +37,7 @@ from constrain.grammars.regex.nodes import (
     sequence,
 )
 from constrain.grammars.regex.parse import parse_ecma, search_of
-from constrain.grammars.regex.ranges import contains
+from constrain.grammars.regex.ranges import FULL, contains
 from constrain.grammars.regex.reader import ATOM
 from constrain.grammars.regex.unicode import ignore_case_ecma
 
@@ -47,6 +47,7 @@ State: TypeAlias = tuple[int, Groups]
 _NUMBER = re.compile("[1-9][0-9]*")
 _NAMED = re.compile(r"\(\?P?<([^>]*)>")
 _REFERENCE = re.compile(r"\\k<([^>]*)>")
+_ANY_TEXT = Repeat(CharacterClass(FULL), 0, None)
 _REMEMBERED = 256
 _trees: OrderedDict[str, Tree] = OrderedDict()
 _lock = Lock()
@@ -300,28 +301,38 @@ def _by_place(states: set[State]) -> list[tuple[int, set[State]]]:
 # ------------------------------------------------------------------------------ all texts, and more
 
 
-def _wider(tree: Tree, bodies: dict[int, Tree]) -> Task[Tree]:
-    """Return a tree without groups and references that matches wherever ``tree`` does."""
+def _wider(tree: Tree, bodies: dict[int, Tree], *, elsewhere: bool = False) -> Task[Tree]:
+    """Return a tree without groups and references that matches wherever ``tree`` does.
+
+    ``elsewhere``: it stands for a text that ``tree`` matched at another place, whose conditions on what stands around
+    it don't hold here.
+    """
     match tree:
         case Sequence(parts) | Choice(parts):
             new = []
             for part in parts:
-                new.append((yield _wider(part, bodies)))
+                new.append((yield _wider(part, bodies, elsewhere=elsewhere)))
             return sequence(new) if isinstance(tree, Sequence) else choice(new)
         case Loop(body, minimum, maximum):
-            return loop((yield _wider(body, bodies)), minimum, maximum)
+            return loop((yield _wider(body, bodies, elsewhere=elsewhere)), minimum, maximum)
         case Captured(body):
-            wider: Tree = yield _wider(body, bodies)
+            wider: Tree = yield _wider(body, bodies, elsewhere=elsewhere)
             return wider
         case Look(_, _, body):
-            if any(isinstance(node, Reference) for node in _nodes(tree)):
+            if elsewhere or any(isinstance(node, Reference) for node in _nodes(tree)):
                 return EMPTY_STRING
-            return look(tree.ahead, tree.negative, (yield _wider(body, bodies)), tree.offset)
+            return look(
+                tree.ahead, tree.negative, (yield _wider(body, bodies, elsewhere=elsewhere)), tree.offset
+            )
+        case Near() if elsewhere:
+            return EMPTY_STRING
         case Reference(index):
             if index not in bodies:
                 return EMPTY_STRING
+            if tree.ignores_case:
+                return _ANY_TEXT  # the group may have been read with case
             # Within the group itself it matches the empty text.
             outside = {other: body for other, body in bodies.items() if other != index}
-            return choice([EMPTY_STRING, (yield _wider(bodies[index], outside))])
+            return choice([EMPTY_STRING, (yield _wider(bodies[index], outside, elsewhere=True))])
         case _:
             return tree

@@ -71,3 +71,21 @@ def test_hostile_patterns_end() -> None:
         searches(r"(?<a>x)\k<b>", "x", Watch(Limits()))
     with pytest.raises(LimitExceededError):
         searches(r"(a*)*(a*)(a*)(a*)\1\2\3\4b", "a" * 60, Watch(Limits(states=20_000)))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"^(a(?=b))b\1c$", "abac"),
+        (r"^((?!ab).)\1b$", "aab"),
+        (r"^(b(?<=ab|^b)|a)*\1$", "bb"),
+        (r"^(a\b)-\1b$", "a-ab"),
+        (r"^(^a|b)\1$", "aa"),
+        (r"^(ab)(?i:\1)$", "abaB"),
+        (r"^((?:^|b)a(?!c))(\1)\2c$", "aaac"),
+    ],
+)
+def test_a_text_that_is_repeated_stands_among_others(source: str, text: str) -> None:
+    """What a group demands of text around it, and its case, need not hold where its text is repeated."""
+    assert matching(source, [text]) == [text]
+    assert accepts(without_references(source, Watch(Limits())), text)
