@@ -64,7 +64,7 @@ from constrain.tokenizer_index.realisable import Realisable, may_nest, realisabl
 from constrain.tokenizer_index.rule_graphs import RuleGraphs
 from constrain.tokenizer_index.special_tokens import BEGIN, named_in
 from constrain.tokenizer_index.transition_network import Rules, flatten
-from constrain.tokenizer_index.unwritten import StillReadError, without_bytes
+from constrain.tokenizer_index.unwritten import StillReadError, may_be_missed, without_bytes
 
 __all__ = ["INC", "KEEP", "Int32", "Network", "build_network"]
 
@@ -323,9 +323,9 @@ def _build(grammar: Grammar, watch: Watch, lost: bytes, *, counts: bool) -> Netw
     if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
+    greedy = {t for t, terminal in enumerate(grammar.terminals) if terminal.greedy}
+    greedy.update(() if lines is None else lines.longest())
     if lost:
-        greedy = {t for t, terminal in enumerate(grammar.terminals) if terminal.greedy}
-        greedy.update(() if lines is None else lines.longest())
         left = without_bytes(lexemes, greedy, lost, watch)
         if left is None:
             raise StillReadError
@@ -338,6 +338,8 @@ def _build(grammar: Grammar, watch: Watch, lost: bytes, *, counts: bool) -> Netw
         if newline is not None:
             lexemes[marks.newline] = lines.measure(newline)
     rules = flatten(graphs, alive, [lexeme is not None and lexeme.nullable for lexeme in lexemes], watch)
+    if lost and may_be_missed(grammar.terminals, lexemes, graphs.cut, greedy):
+        raise StillReadError
     if lines is not None:
         lines.check(rules)
     kept = set(rules.terminal_symbol).union(grammar.ignored.terminals)

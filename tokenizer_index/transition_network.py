@@ -92,6 +92,7 @@ class _Flattener:
         level, alive_rules = self._productive(alive)
         if not alive_rules[0] and not empty_rules[0]:
             raise self._empty_language(alive, alive_rules)
+        self._graphs.cut = self._cut_terminals(alive, level)
         self._prune(alive, level, alive_rules)
         rules = self._determinise(level, empty_rules[0], alive, alive_rules)
         return _with_starts_apart(rules) if self._graphs.grammar.is_apart else rules
@@ -298,6 +299,39 @@ class _Flattener:
                     level[source] = level[state]
                     tasks.append(source)
             self._watch.step("productive rules", 1 + len(raised))
+
+    def _cut_terminals(self, alive: Sequence[bool], level: list[int]) -> set[int]:
+        """Return live terminals that are left out somewhere, because what must follow them there is dead.
+
+        Some may be returned that are not.
+        """
+        graphs = self._graphs
+        if all(alive[t] for t in graphs.used):
+            return set()
+        found: set[int] = set()
+        called: set[int] = set()
+        for start in graphs.starts:
+            order, seen = [start], {start}
+            for state in order:  # grows while it is read
+                edges = [edge for edge in graphs.edges[state] if edge[0] < 0 or alive[edge[0]]]
+                for symbol, target in edges:
+                    if not level[target]:
+                        (found if symbol >= 0 else called).add(symbol if symbol >= 0 else -1 - symbol)
+                for target in (*(target for _, target in edges), *graphs.empty.get(state, ())):
+                    if target not in seen:
+                        seen.add(target)
+                        order.append(target)
+            self._watch.step("terminals that are cut off", len(order))
+        tasks = list(called)
+        while tasks:
+            for state in graphs.bounds[tasks.pop()]:
+                for symbol, _ in graphs.edges[state]:
+                    if symbol >= 0:
+                        found.add(symbol)
+                    elif -1 - symbol not in called:
+                        called.add(-1 - symbol)
+                        tasks.append(-1 - symbol)
+        return {t for t in found if alive[t]}
 
     def _prune(self, alive: Sequence[bool], level: list[int], alive_rules: list[bool]) -> None:
         """Keep the edges that are on a way to the end of their rule."""

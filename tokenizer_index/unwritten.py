@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.grammars.ir import Terminal
 from constrain.grammars.limits import Watch
 from constrain.tokenizer_index.fragment import N_EDGE_COLUMNS, N_POSITION_COLUMNS, Fragment, empty_fragment
 from constrain.tokenizer_index.lexeme import Lexeme
@@ -89,6 +90,36 @@ def without_bytes(
             if _may_end_early(lexemes[t], lexemes[u], lost, begins, watch):
                 return None
     return found
+
+
+def may_be_missed(
+    terminals: Sequence[Terminal],
+    lexemes: Sequence[Lexeme | None],
+    cut: AbstractSet[int],
+    greedy: AbstractSet[int],
+) -> bool:
+    """May a lexeme end or count where one of ``cut``, which is no longer read beside it, stood in the way?
+
+    Parameters
+    ----------
+    terminals : sequence of Terminal
+    lexemes : sequence of Lexeme or None
+        Without the lost bytes.
+    cut : set of int
+        Terminals that are left out somewhere, because what must follow them there is lost altogether.
+    greedy : set of int
+    """
+    for u in cut:
+        beside = lexemes[u]
+        if beside is None or not beside.alive:
+            continue
+        for t, lexeme in enumerate(lexemes):
+            if t == u or lexeme is None or not lexeme.alive:
+                continue
+            hides = t in greedy or terminals[u].priority > terminals[t].priority
+            if hides and _first(lexeme) & _first(beside):
+                return True
+    return False
 
 
 def _lexeme_without(lexeme: Lexeme, lost: bytes, watch: Watch) -> Lexeme:
