@@ -285,8 +285,8 @@ def test_bytes_in_no_token(name: str) -> None:
                 assert matcher.accept_token(token_id)
                 text += tokens.tokens[token_id] or b""
             assert matcher.is_accepting() and spec.matches(text), text
-    print("COUNTS", name, n_members, n_refused, n_empty)
-    assert n_members > 5 and n_refused < 20 and n_empty < 6
+    # Many keywords hide names: without one of them much is no longer certain.
+    assert n_members > 5 and n_refused < (6 if name == "keywords" else 2) and n_empty < 6
 
 
 def _texts(letters: list[int], at_most: int) -> Iterator[bytes]:
