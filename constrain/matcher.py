@@ -115,8 +115,10 @@ class Matcher:
     ) -> bool:
         """Write the mask of the next token such that the output still fits ``remaining`` tokens.
 
-        Bit ``t`` is set iff the plain mask sets it and, after ``t``, the output can be completed with
-        at most ``remaining - 1`` more tokens, the end token included. If ``remaining`` is at least
+        Bit ``t`` is set only if the plain mask sets it and, after ``t``, the output can be completed with
+        at most ``remaining - 1`` more tokens, the end token included; and it is set wherever that many tokens are
+        known to be enough. What is known is mostly the least number; where finding that would take a long search
+        it is a number a little above. If ``remaining`` is at least
         ``min_tokens_to_finish() + 1`` then some token is allowed and the same holds in the next state with
         one token fewer: a budget never ends in a dead end (engine paper, section 4).
 
