@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +24,9 @@ from constrain.grammars.errors import EmptyLanguageError, LimitExceededError
 from constrain.grammars.limits import Limits
 from constrain.tokenizer_index import layout as k
 from constrain.tokenizer_index import native
+from constrain.tokenizer_index.growing_tables import BLOCK, FILLED, FIRST, INT32, MEMOS, OFFSET_TABLES
 from constrain.tokenizer_index.network import Network
+from constrain.tokenizer_index.shared_tables import Scratch, address_of, shared_tables
 from constrain.tokenizer_index.special_tokens import first_virtual_byte
 from constrain.tokenizer_index.trie import VocabularyIndex, build_index
 
@@ -35,133 +36,6 @@ _MOST_ALLOWANCE = 32 * _ALLOWANCE
 _NOTHING = np.zeros((0, 1), np.int64)
 _NO_TERMINAL = 1 << 40
 _Run: TypeAlias = Callable[[int, int, int, int, int, int], int]
-
-_SETS = (
-    *(k.L_OFF, k.EL_OFF, k.A_OFF, k.P_OFF, k.TP_OFF, k.Q_OFF, k.C_OFF, k.VAL_OFF, k.DOT_OFF, k.D_OFF),
-    *(k.T_OFF, k.V_OFF, k.TX_OFF, k.XS_OFF, k.WP_OFF),
-)
-_MEMOS = {
-    k.STEP: 3,
-    k.TSTEP: 2,
-    k.ENTRY: 2,
-    k.VISIT: 2,
-    k.OPEN: 1,
-    k.VALUE_COST: 3,
-    k.AFTER_RULE: 2,
-    k.AFTER_TERMINAL: 2,
-    k.SEEN: 2,
-}
-_INT32 = frozenset(
-    {
-        k.L_ROW,
-        k.L_ATTR,
-        k.A_ATTR,
-        k.P_ATTR,
-        k.Q_LEX,
-        k.D_ROW,
-        k.D_ATTR,
-        k.TOKENS,
-        k.E_MASK,
-        k.V_ATTR,
-        k.MASKS,
-        k.MASK_OWNER,
-        k.SLICE_POOL,
-        *(t + 2 for t in _SETS),
-    }
-)
-# Tables that grow, with their first capacity in items; rows of classes or words are sized apart.
-_FIRST: dict[int, int] = {
-    k.L_OFF: 512,
-    k.L_POOL: 2048,
-    k.L_HASH: 1024,
-    k.L_ATTR: 512 * k.L_STRIDE,
-    k.EL_OFF: 128,
-    k.EL_POOL: 512,
-    k.EL_HASH: 256,
-    k.EL_ATTR: 384,
-    k.A_OFF: 64,
-    k.A_POOL: 128,
-    k.A_HASH: 128,
-    k.A_ATTR: 128,
-    k.P_OFF: 256,
-    k.P_POOL: 1024,
-    k.P_HASH: 512,
-    k.P_ATTR: 256 * k.P_STRIDE,
-    k.TP_OFF: 128,
-    k.TP_POOL: 512,
-    k.TP_HASH: 256,
-    k.PX_OFF: 128,
-    k.PX_POOL: 512,
-    k.PT_OFF: 128,
-    k.PT_POOL: 1024,
-    k.Q_OFF: 256,
-    k.Q_POOL: 1024,
-    k.Q_HASH: 512,
-    k.Q_LEX: 256,
-    k.C_OFF: 16,
-    k.C_POOL: 32,
-    k.C_HASH: 32,
-    k.TX_OFF: 16,
-    k.TX_POOL: 32,
-    k.TX_HASH: 32,
-    k.XS_OFF: 16,
-    k.XS_POOL: 32,
-    k.XS_HASH: 32,
-    k.WP_OFF: 16,
-    k.WP_POOL: 32,
-    k.WP_HASH: 32,
-    k.VAL_OFF: 16,
-    k.VAL_POOL: 32,
-    k.VAL_HASH: 32,
-    k.DOT_OFF: 16,
-    k.DOT_POOL: 32,
-    k.DOT_HASH: 32,
-    k.STEP: 3 * 512,
-    k.TO_POOL: 256,
-    k.TSTEP: 2 * 512,
-    k.D_OFF: 512,
-    k.D_POOL: 512,
-    k.D_HASH: 1024,
-    k.D_ATTR: 2048,
-    k.T_OFF: 256,
-    k.T_POOL: 8192,
-    k.T_HASH: 512,
-    k.T_SIZE: 256,
-    k.ENTRY: 2 * 1024,
-    k.E_ATTR: 256 * k.E_STRIDE,
-    k.TOKENS: 16384,
-    k.GROUPS: 1024,
-    k.E_MASK: 0,
-    k.V_OFF: 256,
-    k.V_POOL: 1024,
-    k.V_HASH: 512,
-    k.V_ATTR: 512,
-    k.VISIT: 2 * 512,
-    k.OPEN: 64,
-    k.OPEN_SLOTS: 64,
-    k.MASKS: 0,
-    k.MASK_OWNER: 64,
-    k.SLICE_POOL: 256,
-    k.BUF_ACCEPT: 64,
-    k.BUF_PLAIN: 64,
-    k.BUF_LEXER: 128,
-    k.BUF_ELEMENT: 16,
-    k.BUF_SEARCH: 64,
-    k.BUF_STACK: 256,
-    k.BUF_ITEMS: 128,
-    k.BUF_SEEN: 0,
-    k.BUF_KERNEL: 128,
-    k.BUF_CONFIG: 32,
-    k.BUF_NODES: 2048,
-    k.BUF_CHARS: 1024,
-    k.BUF_SPLIT: 64,
-    k.BUF_VALUE: 16,
-    k.BUF_TEXT: 16,
-    k.RESULT: 512,
-    k.PATH: 64,
-}
-_OFFSET_TABLES = (*_SETS, k.PX_OFF, k.PT_OFF)
-_FILLED = frozenset({*(t + 2 for t in _SETS), *_MEMOS})
 
 _NETWORK = (
     (k.EDGE_TARGET, "edge_target"),
@@ -201,30 +75,6 @@ _LINES = (
 _MINUS, _ZERO, _ONE, _FRESH_TERMINAL, _RECORDER_TERMINAL, _WORD = (
     np.array([v], np.int32) for v in (-1, 0, 1, -2, -3, k.IS_WORD)
 )
-
-
-class _Layout:
-    """Where each growing table starts in the block a new arena allocates; filled tables come first."""
-
-    def __init__(self) -> None:
-        order = sorted(_FIRST, key=lambda table: table not in _FILLED)
-        self.place: dict[int, tuple[int, int]] = {}
-        words = 0
-        self.n_filled = 0
-        for table in order:
-            size = _FIRST[table]
-            self.place[table] = (words, size)
-            words += size // 2 if table in _INT32 else size
-            if table in _FILLED:
-                self.n_filled = words
-        self.n_words = words
-        self.tables = np.array(order)
-        self.offsets = np.array([8 * self.place[table][0] for table in order])
-        self.sizes = np.array([_FIRST[table] for table in order])
-        self.first_offsets = np.array([self.place[table][0] for table in _OFFSET_TABLES])
-
-
-_LAYOUT = _Layout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,101 +118,6 @@ class EmptyTerminals(Exception):
         self.terminals = terminals
 
 
-def _address(array: NDArray[Any]) -> int:
-    """Address of an array's first byte."""
-    return int(array.__array_interface__["data"][0])
-
-
-class _Scratch:
-    """Large arrays a kernel needs only while it runs, shared by all arenas of a vocabulary."""
-
-    __slots__ = ("address", "arrays", "pairs")
-
-    def __init__(self, n_nodes: int, longest: int) -> None:
-        n = n_nodes
-        self.arrays: dict[int, NDArray[Any]] = {
-            k.X_STACK: np.zeros(longest + 2, np.int64),
-            k.X_EXITS: np.empty(n + 1, np.int64),
-            k.X_MERGE: np.empty(n + 1, np.int64),
-            k.X_TOKENS: np.empty(n + 1, np.int32),
-            k.X_MARK: np.zeros(n + 1, np.int64),
-        }
-        self.pairs = np.array([[_address(self.arrays[t]), self.arrays[t].size] for t in range(k.N_SCRATCH)])
-        self.address = _address(self.pairs)
-
-    def grow(self, table: int, size: int) -> None:
-        """Make one array larger; what it holds need not be kept, since the call starts again."""
-        for t in (table, k.X_MERGE) if table == k.X_EXITS else (table,):
-            array = self.arrays[t] = np.empty(size, self.arrays[t].dtype)
-            self.pairs[t] = _address(array), size
-
-
-class _Shared:
-    """What all arenas of one vocabulary index share: addresses of its arrays, and scratch.
-
-    Does not keep the index alive; the arenas do.
-    """
-
-    def __init__(self, index: VocabularyIndex) -> None:
-        self._n_nodes, self._longest = index.n_nodes, index.max_token_length
-        arrays: dict[int, NDArray[Any]] = {
-            k.NODES: index.nodes,
-            k.NODE_TOKEN: index.node_token,
-            k.TRIE_BASE: index.trie_base,
-            k.TRIE_SIZE: index.trie_size,
-            k.BUCKET_MAX: index.bucket_max,
-            k.SLICE_ACCEPT: index.slice_accept,
-            k.LAYERS: index.layers,
-            k.TOKEN_OFF: index.token_offsets,
-            k.TOKEN_DATA: index.token_data,
-            k.DUPLICATES: index.duplicates,
-            k.EOS: index.eos_token_ids,
-        }
-        self.columns = [(t, _address(a), a.size) for t, a in arrays.items()]
-        self.roots = _roots(index)
-        self.n_layers = len(index.layers) if index.has_slice else 0
-        table = index.slice_table
-        # Bytes where the slice's automaton changes: classes must not straddle them.
-        self.slice_cuts = [b for b in range(1, 256) if (table[:, b] != table[:, b - 1]).any()]
-        self._scratch: list[_Scratch] = []
-
-    def borrow(self) -> _Scratch:
-        """Take scratch for one call; lists make this safe between threads."""
-        try:
-            return self._scratch.pop()
-        except IndexError:
-            return _Scratch(self._n_nodes, self._longest)
-
-    def give_back(self, scratch: _Scratch) -> None:
-        """Return scratch for others to use."""
-        if len(self._scratch) < 8:
-            self._scratch.append(scratch)
-
-
-def _roots(index: VocabularyIndex) -> NDArray[np.int64]:
-    """Nodes of the tries' first level as a set of nodes, ``byte << 32 | node``: (n,), sorted."""
-    found: list[int] = []
-    for first, size in zip(index.trie_base.tolist(), index.trie_size.tolist(), strict=True):
-        i = first
-        while i < first + size:
-            node = int(index.nodes[i])
-            found.append((node & 255) << 32 | i)
-            i += node >> 24
-    return np.array(sorted(found), np.int64)
-
-
-_shared_lock = threading.Lock()
-_shared: weakref.WeakKeyDictionary[VocabularyIndex, _Shared] = weakref.WeakKeyDictionary()
-
-
-def _shared_of(index: VocabularyIndex) -> _Shared:
-    with _shared_lock:
-        found = _shared.get(index)
-        if found is None:
-            found = _shared[index] = _Shared(index)
-        return found
-
-
 class Arena:
     """Interned states and memoised masks of one spec and one vocabulary.
 
@@ -402,11 +157,11 @@ class Arena:
         self.holes_at: dict[int, tuple[str, ...]] = {}
         """The holes at each state that was asked for."""
         self.lock = threading.Lock()
-        self._shared = _shared_of(index)
-        self._scratch: _Scratch | None = None
+        self._shared = shared_tables(index)
+        self._scratch: Scratch | None = None
         self._arrays: dict[int, NDArray[Any]] = {}
         self._header = np.zeros(k.HEADER_SIZE, np.int64)
-        self._h = self.header_address = _address(self._header)
+        self._h = self.header_address = address_of(self._header)
         self._out = np.zeros(1, np.int64)
         kernels = native.load()
         far = kernels.far
@@ -439,7 +194,7 @@ class Arena:
     def _set(self, table: int, array: NDArray[Any], used: int | None = None) -> None:
         header = self._header
         self._arrays[table] = array
-        header[table] = _address(array)
+        header[table] = address_of(array)
         header[k.CAPACITY + table] = array.size
         header[k.USED + table] = array.size if used is None else used
 
@@ -447,9 +202,9 @@ class Arena:
         """Return a growing table: its own array, or its first part of the common block."""
         found = self._arrays.get(table)
         if found is None:
-            offset, size = _LAYOUT.place[table]
-            words = self._block[offset : offset + (size if table not in _INT32 else size // 2)]
-            found = self._arrays[table] = words.view(np.int32) if table in _INT32 else words
+            offset, size = BLOCK.place[table]
+            words = self._block[offset : offset + (size if table not in INT32 else size // 2)]
+            found = self._arrays[table] = words.view(np.int32) if table in INT32 else words
         return found
 
     def _put_vocabulary(self) -> None:
@@ -535,7 +290,7 @@ class Arena:
         header[k.S_AFTER_NEWLINE : k.S_AFTER_DEDENT + 1] = -1
         flat = [array for _, arrays in pieces for array in arrays]
         self._network_buffer = np.concatenate(flat, dtype=np.int32)
-        place = _address(self._network_buffer)
+        place = address_of(self._network_buffer)
         for table, arrays in pieces:
             size = sum(map(len, arrays))
             header[table] = place
@@ -590,19 +345,19 @@ class Arena:
             rows = 64 if self.network.n_positions < 64 else 256
             self._set(table, np.empty(tiny if tiny is not None else rows * self.n_classes, np.int32), 0)
         if tiny is None:
-            self._block = np.empty(_LAYOUT.n_words, np.int64)
-            self._block[: _LAYOUT.n_filled] = -1
-            self._block[_LAYOUT.first_offsets] = 0
-            header[_LAYOUT.tables] = _LAYOUT.offsets + _address(self._block)
-            header[k.CAPACITY + _LAYOUT.tables] = _LAYOUT.sizes
+            self._block = np.empty(BLOCK.n_words, np.int64)
+            self._block[: BLOCK.n_filled] = -1
+            self._block[BLOCK.first_offsets] = 0
+            header[BLOCK.tables] = BLOCK.offsets + address_of(self._block)
+            header[k.CAPACITY + BLOCK.tables] = BLOCK.sizes
         else:
-            for table in _FIRST:
-                size = _power(tiny) * _MEMOS.get(table, 1) if table in _FILLED else tiny
-                dtype = np.int32 if table in _INT32 else np.int64
+            for table in FIRST:
+                size = _power(tiny) * MEMOS.get(table, 1) if table in FILLED else tiny
+                dtype = np.int32 if table in INT32 else np.int64
                 self._set(table, np.full(size, -1, dtype), 0)
-            for table in _OFFSET_TABLES:
+            for table in OFFSET_TABLES:
                 self._array(table)[:1] = 0
-        self.n_bytes = 8 * _LAYOUT.n_words if tiny is None else 0
+        self.n_bytes = 8 * BLOCK.n_words if tiny is None else 0
         # Set 0 of nodes is the whole vocabulary: no walk makes it, since lexemes end below first bytes.
         roots = self._shared.roots
         for table, need in ((k.T_OFF, 2), (k.T_POOL, len(roots)), (k.T_SIZE, 1)):
@@ -649,12 +404,12 @@ class Arena:
         for i in range(first, last):
             a, b = network.literal_start_offsets[i], network.literal_start_offsets[i + 1]
             starts = network.literal_starts[a:b].astype(np.int64)
-            state = self._call(k.OP_MAKE_LEXER, _address(starts), len(starts))
+            state = self._call(k.OP_MAKE_LEXER, address_of(starts), len(starts))
             literals[i - first] = state << 1 | int(network.literal_negative[i])
         literals = np.concatenate(
             (np.sort(literals[literals & 1 == 0]), np.sort(literals[literals & 1 == 1]))
         )
-        return self._call(k.OP_SET_STARTS, terminal, _address(literals), len(literals))
+        return self._call(k.OP_SET_STARTS, terminal, address_of(literals), len(literals))
 
     # -------------------------------------------------------------------------------- kernels
 
@@ -777,32 +532,36 @@ class Arena:
             # What is not written yet takes no memory, and rows are dear to copy.
             size = max(need, 2 * old.size, (64 if table == k.E_MASK else 32) * self.index.n_words)
         dtype = old.dtype
-        if table not in _MEMOS and table not in _FILLED:
+        if table not in MEMOS and table not in FILLED:
             # Near the limit, what is left counts: larger steps would give up with half of it unused.
             left = (self.limits.arena_bytes - self.n_bytes) // dtype.itemsize
             size = max(need, min(size, old.size + left // 4))
         n_bytes = self.n_bytes + (size - old.size) * dtype.itemsize
         if n_bytes > self.limits.arena_bytes:
             raise ArenaFull("arena_bytes", self.limits.arena_bytes)
-        if table in _MEMOS:
-            stride = _MEMOS[table]
+        if table in MEMOS:
+            stride = MEMOS[table]
             slots = _power(size // stride)
             new = np.full(slots * stride, -1, dtype)
-            self._rehash_memo(_address(old), old.size // stride, _address(new), slots, stride)
-        elif table in _FILLED:
+            self._rehash_memo(address_of(old), old.size // stride, address_of(new), slots, stride)
+        elif table in FILLED:
             new = np.full(_power(size), -1, dtype)
             sets = table - 2
             self._rehash_sets(
-                int(header[sets]), int(header[sets + 1]), int(header[k.USED + sets]), _address(new), new.size
+                int(header[sets]),
+                int(header[sets + 1]),
+                int(header[k.USED + sets]),
+                address_of(new),
+                new.size,
             )
         else:
             new = np.empty(size, dtype)
             new[: old.size] = old
-            if old.size == 0 and table in _OFFSET_TABLES:
+            if old.size == 0 and table in OFFSET_TABLES:
                 new[0] = 0
         self.n_bytes += new.nbytes - old.nbytes
         self._arrays[table] = new
-        header[table] = _address(new)
+        header[table] = address_of(new)
         header[k.CAPACITY + table] = new.size
         if table == k.OPEN:
             # Slots moved: list them afresh, so that the next mask can clear them.
@@ -830,7 +589,7 @@ class Arena:
             return state, 0
         buffer = np.frombuffer(data, np.uint8)
         count = np.zeros(1, np.int64)
-        r = self._call(k.OP_ADVANCE_BYTES, state, _address(buffer), len(data), _address(count))
+        r = self._call(k.OP_ADVANCE_BYTES, state, address_of(buffer), len(data), address_of(count))
         return r, int(count[0])
 
     def is_accepting(self, state: int) -> bool:
@@ -858,20 +617,20 @@ class Arena:
     def mask(self, state: int) -> NDArray[np.uint32]:
         """Return the mask of ``state``: (n_words,) uint32, bit ``v % 32`` of word ``v // 32``."""
         row = np.zeros(self.index.n_words, np.uint32)
-        self.fill_mask(state, _address(row))
+        self.fill_mask(state, address_of(row))
         return row
 
     def live_bytes(self, state: int) -> NDArray[np.bool_]:
         """Return which of the 256 bytes can come next: (256,) bool."""
         out = np.zeros(self.n_classes, np.int32)
-        self._call(k.OP_LIVE_CLASSES, state, _address(out))
+        self._call(k.OP_LIVE_CLASSES, state, address_of(out))
         return np.asarray(out[self.classes] != 0)
 
     def forced_bytes(self, state: int, most: int = 256) -> tuple[bytes, int]:
         """Return (bytes that must come next, state after them): while one byte can come and nothing ends."""
         out = np.zeros(max(most, 1), np.int32)
         count = np.zeros(1, np.int64)
-        r = self._call(k.OP_FORCED_BYTES, state, _address(out), most, _address(count))
+        r = self._call(k.OP_FORCED_BYTES, state, address_of(out), most, address_of(count))
         return bytes(out[: int(count[0])].astype(np.uint8)), r
 
     def configurations(self, state: int) -> list[tuple[int, int]]:

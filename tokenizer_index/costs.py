@@ -4,10 +4,10 @@ The cost of a state is a number of tokens that is enough to finish, the end toke
 exactly where the output may end, and from every state of cost ``k > 0`` some allowed token leads to a state
 of cost ``k - 1`` at most: a rank that falls. So a budget that is kept once can be kept to the end.
 
-Costs come from bounds that count tokens lexeme by lexeme (kernels, section "costs"). Such a bound is right by
+Costs come from bounds that count tokens lexeme by lexeme (``cost_kernels``). Such a bound is right by
 construction where it can be kept: where all bytes are tokens, and no greedy terminal goes on into the next
 lexeme nor one of higher priority takes the place of another. Elsewhere each state's cost is proven by following
-a real sequence of tokens to the end (``_prove`` in the kernels), with ignored text between lexemes that would
+a real sequence of tokens to the end (``_prove`` there), with ignored text between lexemes that would
 fuse, and where that fails it is searched for here.
 """
 
@@ -37,6 +37,7 @@ _MOST_SEPARATORS = 8
 _WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
 
 _PLACE = "a search for the end of an output"
+# How much a token nearer to the end counts against one more behind; 1 would seek the shortest end.
 _HASTE = 3
 
 

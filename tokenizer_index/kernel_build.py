@@ -90,9 +90,11 @@ _Part = tuple[str, bytes]
 
 
 def _functions() -> list[tuple[str, Callable[..., int]]]:
-    from constrain.tokenizer_index import kernel_memory, kernels, lexeme_kernels
+    from constrain.tokenizer_index import cost_kernels, kernel_memory, kernels, lexeme_kernels
 
-    assert lexeme_kernels.walk_lexemes in kernel_memory.ENTRY_POINTS
+    # Importing a module of kernels lists them.
+    for entry_point in (kernels.run, cost_kernels.run_costs, lexeme_kernels.walk_lexemes):
+        assert entry_point in kernel_memory.ENTRY_POINTS
     return [
         *(("far", f) for f in kernels.FAR_FUNCTIONS),
         *(("quick", f) for f in kernel_memory.QUICK),

@@ -1,4 +1,4 @@
-"""Every compiled kernel of the mask engine, in one file.
+"""The compiled kernels of the mask engine; those of costs are in ``cost_kernels``.
 
 Kernels never allocate, never raise and never keep half-written tables. This module needs Numba; programs
 don't import it but go through `constrain.tokenizer_index.native`, which compiles it once for each machine.
@@ -37,7 +37,7 @@ from llvmlite import ir as llvm
 from numba import types
 from numba.core import cgutils
 
-from constrain.grammars.ir import CLOSE, COUNT, KEEP, MORE
+from constrain.grammars.ir import CLOSE, KEEP, MORE
 from constrain.tokenizer_index.kernel_memory import VIEW, intrinsic
 from constrain.tokenizer_index.kernel_memory import entry_point as _entry_point
 from constrain.tokenizer_index.kernel_memory import get8 as _get8
@@ -58,12 +58,8 @@ from constrain.tokenizer_index.layout import (
     A_OFF,
     A_POOL,
     ACCEPT,
-    AFTER_RULE,
-    AFTER_TERMINAL,
-    ALL_CHARACTERS,
     BARRED,
     BARRED_ROW,
-    BEAM,
     BLOCKED,
     BUCKET_MAX,
     BUF_ACCEPT,
@@ -73,19 +69,14 @@ from constrain.tokenizer_index.layout import (
     BUF_ITEMS,
     BUF_KERNEL,
     BUF_LEXER,
-    BUF_NODE,
     BUF_NODES,
     BUF_PLAIN,
-    BUF_PRICE,
-    BUF_PROOF,
     BUF_SEARCH,
     BUF_SEEN,
     BUF_SPLIT,
     BUF_STACK,
-    BUF_STATES,
     BUF_TEXT,
     BUF_VALUE,
-    BUF_WALK,
     C_OFF,
     C_POOL,
     CAPACITY,
@@ -128,23 +119,16 @@ from constrain.tokenizer_index.layout import (
     EOS,
     EXACT,
     FEW_ITEMS,
-    FEW_NODES,
     FLAG_ELEMENTS,
     FLAG_FRESH,
     FLAG_RECORDS,
-    GAP,
     GREEDY,
     GROUPS,
     GROW,
     HAS_FOLLOW,
-    HUGE,
     IGNORED,
     IGNORED_LIST,
     IGNORED_OPEN,
-    INFINITE,
-    INNER_NODES,
-    INNER_OFF,
-    IS_BLANK,
     IS_FINAL,
     IS_HUB,
     IS_LINE,
@@ -175,30 +159,18 @@ from constrain.tokenizer_index.layout import (
     LOW40,
     MASK_OWNER,
     MASKS,
-    MAY_END,
     MODE_SHIFT,
     N_TABLES,
-    NEAR,
     NODE_TOKEN,
     NODES,
     OP_ACCEPTING,
     OP_ADVANCE_BYTES,
     OP_ADVANCE_TOKEN,
-    OP_BOUND,
-    OP_COST,
-    OP_ENTRY_COST,
-    OP_EXPAND,
     OP_FILL_MASK,
     OP_FORCED_BYTES,
-    OP_INNER_STATES,
     OP_LIVE_CLASSES,
-    OP_RESTRICT,
     OP_SET_STARTS,
     OP_START,
-    OP_START_STATE,
-    OP_STATE_VALUE,
-    OP_STORE_COST,
-    OP_SUCCESSORS,
     OPEN,
     OPEN_SLOTS,
     P_ACCEPTING,
@@ -215,9 +187,7 @@ from constrain.tokenizer_index.layout import (
     P_STRIDE,
     P_TEMPLATE,
     PARAMETER,
-    PARENT,
     PATH,
-    PATIENCE,
     POSITION_TERMINAL,
     PRIORITY,
     PT_OFF,
@@ -232,7 +202,6 @@ from constrain.tokenizer_index.layout import (
     RESULT,
     RULE_ACTION,
     RULE_BEHIND,
-    RULE_COST,
     RULE_INSIDE,
     RULE_MARK,
     RULE_OF,
@@ -240,24 +209,14 @@ from constrain.tokenizer_index.layout import (
     RULE_START,
     RULE_SYMBOL,
     RULE_TARGET,
-    RUN_KEY,
-    RUN_SPAN,
-    RUNS,
     S_AFTER_DEDENT,
     S_AFTER_INDENT,
     S_AFTER_NEWLINE,
-    S_BEST,
-    S_BEST_NODE,
-    S_BEST_TOKEN,
-    S_BETWEEN,
     S_BLOCKED,
     S_CLASSES,
     S_DEDENT,
     S_DOTTED,
-    S_EXPANDED,
-    S_EXPANDED_N,
     S_FAR,
-    S_FLOOR,
     S_FRESH,
     S_GROW_NEED,
     S_GROW_TABLE,
@@ -265,7 +224,6 @@ from constrain.tokenizer_index.layout import (
     S_IGNORED_STEP,
     S_INDENT,
     S_INNER_NEWLINE,
-    S_IS_PROVEN,
     S_LAYERS,
     S_LEADING,
     S_LEXER_STATES,
@@ -280,9 +238,7 @@ from constrain.tokenizer_index.layout import (
     S_NEXT,
     S_NEXT_OTHER,
     S_POSITIONS,
-    S_PREFIX,
     S_REACHED,
-    S_RULES_DONE,
     S_SCRATCH,
     S_SEEN,
     S_SPANNING,
@@ -291,7 +247,6 @@ from constrain.tokenizer_index.layout import (
     S_STAMP,
     S_START_NULLABLE,
     S_STARTS,
-    S_STUCK,
     S_TAB,
     S_TERMINALS,
     S_TEXT,
@@ -306,22 +261,17 @@ from constrain.tokenizer_index.layout import (
     S_WALK_EXITS,
     S_WALK_KEY,
     S_WALK_TOKENS,
-    S_WAY,
     S_WORDS,
     S_WORK,
     S_WORK_LIMIT,
     SAME,
     SAME_END,
-    SEARCH,
-    SEEN,
-    SEPARATORS,
     SLICE_ACCEPT,
     SLICE_POOL,
     SLICE_ROW,
     SPARSE,
     START_OFF,
     START_POOL,
-    STATE_KEY,
     STEP,
     T_OFF,
     T_POOL,
@@ -330,7 +280,6 @@ from constrain.tokenizer_index.layout import (
     TARGET_SHIFT,
     TERM_ACTION,
     TERM_BEHIND,
-    TERM_COST,
     TERM_MARK,
     TERM_OFF,
     TERM_SYMBOL,
@@ -355,15 +304,10 @@ from constrain.tokenizer_index.layout import (
     V_POOL,
     VAL_OFF,
     VAL_POOL,
-    VALUE_COST,
-    VALUE_KEY,
     VALUE_OF,
     VISIT,
-    WIDE_LINE,
     WIDER,
     WORD,
-    WORD_KEY,
-    WORDS_BELOW,
     WP_OFF,
     WP_POOL,
     X_EXITS,
@@ -378,7 +322,6 @@ from constrain.tokenizer_index.parameters import (
     COLUMNS,
     NO_ELEMENT,
     PM_BEHIND,
-    PM_ELEMENTS,
     PM_LEAST,
     PM_MOST,
     PM_NEEDS,
@@ -392,7 +335,7 @@ from constrain.tokenizer_index.parameters import (
 
 
 @intrinsic
-def _scratch(typing_context, h, table):
+def scratch_of(typing_context, h, table):
     """Return (address, capacity) of a scratch array."""
 
     def generate(context, builder, signature, arguments):
@@ -434,12 +377,12 @@ def _call_far(n_arguments):
     return intrinsic(lambda typing_context, h, a, b, c, d, e, f: (signature, generate))
 
 
-def _far(function):
+def far_function(function):
     """Compile a large function by itself and call it through its address in the header.
 
     Linked functions are optimised again with each caller, which made the first compilation take minutes;
     a far call costs two loads. All arguments are int64, the header's address first, and so is the result.
-    Far functions may call themselves and functions defined further down; `far_addresses` compiles them.
+    Far functions may call themselves and functions defined further down; ``kernel_build`` compiles them.
     """
     call = _call_far(function.__code__.co_argcount)
     FAR_FUNCTIONS.append(function)
@@ -447,7 +390,7 @@ def _far(function):
 
 
 @_kernel
-def _need(h, table, size):
+def ask_for(h, table, size):
     """Ask for a table of at least ``size`` items."""
     _set_header(h, S_GROW_TABLE, table)
     _set_header(h, S_GROW_NEED, size)
@@ -455,10 +398,10 @@ def _need(h, table, size):
 
 
 @_kernel
-def _room(h, table, size):
+def room_for(h, table, size):
     """Return 0 if ``table`` can hold ``size`` items, else GROW."""
     if size > _header(h, CAPACITY + table):
-        return _need(h, table, size)
+        return ask_for(h, table, size)
     return 0
 
 
@@ -469,7 +412,7 @@ def _limit(h, number):
 
 
 @_kernel
-def _work(h, amount):
+def count_work(h, amount):
     """Count work; TICK when the allowance is used up."""
     done = _header(h, S_WORK) + amount
     _set_header(h, S_WORK, done)
@@ -479,7 +422,7 @@ def _work(h, amount):
 
 
 @_kernel
-def _next_stamp(h):
+def next_stamp(h):
     stamp = _header(h, S_STAMP) + 1
     _set_header(h, S_STAMP, stamp)
     return stamp
@@ -494,7 +437,7 @@ def _hash_of(buf, n):
     return x
 
 
-@_far
+@far_function
 def _intern_at(h, t, address, n):
     """Return the id of the ``n`` items at ``address`` in the interned sets at tables ``t`` to ``t + 2``; add it if new."""
     buf = (address, n)
@@ -520,10 +463,10 @@ def _intern_at(h, t, address, n):
     count = _header(h, USED + t)
     used = _header(h, USED + t + 1)
     if (count + 1) * 2 > slots[1]:
-        return _need(h, t + 2, slots[1] * 2)
-    r = _room(h, t, count + 2)
+        return ask_for(h, t + 2, slots[1] * 2)
+    r = room_for(h, t, count + 2)
     if r == 0:
-        r = _room(h, t + 1, used + n)
+        r = room_for(h, t + 1, used + n)
     if r < 0:
         return r
     for i in range(n):
@@ -543,7 +486,7 @@ def _intern(h, t, buf, n):
 
 
 @_kernel
-def _slot(memo, stride, key):
+def slot_of(memo, stride, key):
     """Return the slot that holds ``key``, or the free one where it belongs.
 
     Keys are pairs ``a << 32 | b`` (or ``a << 33 | b``). Bits of a product depend on no higher bits of the key, so
@@ -562,14 +505,14 @@ def _slot(memo, stride, key):
 
 
 @_kernel
-def _slot_room(h, table, stride):
+def slot_room(h, table, stride):
     """GROW if one more key would fill the memo more than half."""
     if (_header(h, USED + table) + 1) * 2 * stride > _header(h, CAPACITY + table):
-        return _need(h, table, 2 * _header(h, CAPACITY + table))
+        return ask_for(h, table, 2 * _header(h, CAPACITY + table))
     return 0
 
 
-@_far
+@far_function
 def _sort_at(h, address, n, spare):
     """Sort ``n`` items at ``address``: insertion for short input, else natural merges through ``spare``."""
     a = (address, n)
@@ -615,12 +558,12 @@ def _sort_at(h, address, n, spare):
             return 0
 
 
-@_far
+@far_function
 def _sort_unique(h, table, n):
     """Sort the first ``n`` items of a buffer and drop repeats; return how many are left, or GROW."""
     buf = _view(h, table)
     if n > 32:
-        r = _room(h, table, 2 * n)
+        r = room_for(h, table, 2 * n)
         if r < 0:
             return r
     _sort_at(h, buf[0], n, buf[0] + 8 * n)
@@ -637,7 +580,7 @@ def _sort_unique(h, table, n):
 
 
 @_kernel
-def _accepted_terminal(h, value):
+def accepted_terminal(h, value):
     """Return the terminal that a lexer value accepts, or -1."""
     x = value & LOW32
     e = x - _header(h, S_POSITIONS)
@@ -681,13 +624,13 @@ def _accepted_line(h, value):
 
 
 @_kernel
-def _named_terminal(h, t):
+def named_terminal(h, t):
     """Return the terminal of the grammar that ``t`` is: the newline for all widths of its lines."""
     return t if t < _header(h, S_LINE) else _header(h, S_NEWLINE)
 
 
 @_kernel
-def _terminal_of(h, value):
+def terminal_of(h, value):
     """Return the terminal that a lexer value belongs to; -2 for the mark of a fresh lexeme, -3 for its text."""
     x = value & LOW32
     e = x - _header(h, S_POSITIONS)
@@ -708,22 +651,22 @@ def _text_of(h, values, n):
     return -1
 
 
-@_far
+@far_function
 def _accept_set(h, table, n):
     """Intern the accepting terminals of highest priority among values ``buf[:n]``; -1 if there are none."""
     buf = _view(h, table)
     out = _view(h, BUF_ACCEPT)
     priority = _view(h, PRIORITY)
-    r = _room(h, BUF_ACCEPT, n + 1)
+    r = room_for(h, BUF_ACCEPT, n + 1)
     if r < 0:
         return r
     best = -(1 << 40)
     m = 0
     for i in range(n):
-        t = _accepted_terminal(h, _get64(buf, i))
+        t = accepted_terminal(h, _get64(buf, i))
         if t >= 0:
             # The network gives a newline two more than its own priority, but not if nothing is measured.
-            q = _get32(priority, _named_terminal(h, t))
+            q = _get32(priority, named_terminal(h, t))
             if t == _header(h, S_LINE) + TOO_WIDE:
                 q -= 2
             if q > best:
@@ -747,7 +690,7 @@ def _accept_set(h, table, n):
                 m += 1
                 break
     count = _header(h, USED + A_OFF)
-    r = _room(h, A_ATTR, 2 * count + 2)
+    r = room_for(h, A_ATTR, 2 * count + 2)
     if r < 0:
         return r
     a = _intern(h, A_OFF, out, m)
@@ -755,14 +698,14 @@ def _accept_set(h, table, n):
         follow = _view(h, HAS_FOLLOW)
         f = 0
         for i in range(n_terminals):
-            f |= _get32(follow, _named_terminal(h, _get64(out, i)))
+            f |= _get32(follow, named_terminal(h, _get64(out, i)))
         _put32(_view(h, A_ATTR), 2 * a, f)
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
     return a
 
 
-@_far
-def _lexer_intern(h, table, n):
+@far_function
+def lexer_intern(h, table, n):
     """Return the lexer state of the values in ``buf[:n]`` (any order, repeats allowed, n >= 1)."""
     n = _sort_unique(h, table, n)
     if n < 0:
@@ -770,9 +713,9 @@ def _lexer_intern(h, table, n):
     buf = _view(h, table)
     count = _header(h, USED + L_OFF)
     classes = _header(h, S_CLASSES)
-    r = _room(h, L_ATTR, (count + 1) * L_STRIDE)
+    r = room_for(h, L_ATTR, (count + 1) * L_STRIDE)
     if r == 0:
-        r = _room(h, L_ROW, (count + 1) * classes)
+        r = room_for(h, L_ROW, (count + 1) * classes)
     if r < 0:
         return r
     if count >= _header(h, S_LEXER_STATES):
@@ -794,13 +737,13 @@ def _lexer_intern(h, table, n):
         pool = _view(h, A_POOL)
         for k in range(_get64(off, a), _get64(off, a + 1)):
             if _get64(pool, k) < _header(h, S_TEXT):
-                g |= _get32(greedy, _named_terminal(h, _get64(pool, k)))
+                g |= _get32(greedy, named_terminal(h, _get64(pool, k)))
     pure = -2
     flags = 0
     positions = _header(h, S_POSITIONS)
     for i in range(n):
         v = _get64(buf, i)
-        t = _terminal_of(h, v)
+        t = terminal_of(h, v)
         if t == -2:
             flags |= FLAG_FRESH
         elif t == -3:
@@ -825,7 +768,7 @@ def _lexer_intern(h, table, n):
     return l
 
 
-@_far
+@far_function
 def _line_count(h, k, y, action):
     """Return what takes the place of count ``k`` of a newline at position ``y``; -1 where it can't end as asked."""
     mode = k >> MODE_SHIFT
@@ -904,7 +847,7 @@ def _escape_at(code, k):
     return 48 + digit if digit < 10 else 87 + digit
 
 
-@_far
+@far_function
 def _gather_word(h, place, c, table, n):
     """Append the successor of an excluded text under byte ``c``, if there is one; ``place`` says what is read of it.
 
@@ -940,7 +883,7 @@ def _gather_word(h, place, c, table, n):
             place = _text_place(h, text, after)
             if place < 0:
                 return place
-            r = _room(h, table, n + 1)
+            r = room_for(h, table, n + 1)
             if r < 0:
                 return r
             _put64(_view(h, table), n, (place << 32) | (_header(h, S_FRESH) + WORD))
@@ -1014,7 +957,7 @@ def _gather(h, value, c, table, n, low, high):
             if count < 0:
                 _set_header(h, S_BLOCKED, 1)
                 continue
-        r = _room(h, table, n + 1)
+        r = room_for(h, table, n + 1)
         if r < 0:
             return r, low, high
         _put64(buf, n, (count << 32) | y)
@@ -1030,7 +973,7 @@ def _store_run(h, l, low, high, successor):
         _put32(row, o + q, successor)
 
 
-@_far
+@far_function
 def _fill_plain(h, l, c):
     """Fill the row of a lexer state without elements at class ``c``; return the successor or DEAD."""
     off = _view(h, L_OFF)
@@ -1045,7 +988,7 @@ def _fill_plain(h, l, c):
             return n
     r = BLOCKED if _header(h, S_BLOCKED) else DEAD
     if n > 0:
-        r = _lexer_intern(h, BUF_PLAIN, n)
+        r = lexer_intern(h, BUF_PLAIN, n)
         if r <= GROW:
             return r
     _store_run(h, l, low, high, r)
@@ -1062,9 +1005,9 @@ def _element_step(h, e, c, low, high):
     buf = _view(h, BUF_ELEMENT)
     o = _get64(off, e)
     end = _get64(off, e + 1)
-    r = _room(h, BUF_ELEMENT, end - o)
+    r = room_for(h, BUF_ELEMENT, end - o)
     if r == 0:
-        r = _room(h, EL_ATTR, (_header(h, USED + EL_OFF) + 1) * 3)
+        r = room_for(h, EL_ATTR, (_header(h, USED + EL_OFF) + 1) * 3)
     if r < 0:
         return r, low, high
     _put64(buf, 0, _get64(pool, o))
@@ -1102,7 +1045,7 @@ def _element_step(h, e, c, low, high):
 
 
 @_kernel
-def _lexer_distance(h, l):
+def lexer_distance(h, l):
     """Fewest bytes to acceptance, over the values of ``l`` (a lower bound that orders searches)."""
     attr = _view(h, L_ATTR)
     d = _get32(attr, l * L_STRIDE + L_DIST)
@@ -1126,7 +1069,7 @@ def _lexer_distance(h, l):
     return d
 
 
-@_far
+@far_function
 def _element_alive(h, e):
     """1 if some word leads element ``e`` to acceptance, 0 if none does.
 
@@ -1143,8 +1086,8 @@ def _element_alive(h, e):
     seen = _view(h, BUF_SEARCH)
     classes = _header(h, S_CLASSES)
     positions = _header(h, S_POSITIONS)
-    stamp = _next_stamp(h)
-    r = _room(h, BUF_STACK, 1)
+    stamp = next_stamp(h)
+    r = room_for(h, BUF_STACK, 1)
     if r < 0:
         return r
     _put64(stack, 0, e)
@@ -1156,18 +1099,18 @@ def _element_alive(h, e):
     while depth > 0 and found < 0:
         depth -= 1
         g = _get64(stack, depth) & LOW32
-        r = _room(h, BUF_SEARCH, n_seen + 1)
+        r = room_for(h, BUF_SEARCH, n_seen + 1)
         if r == 0:
-            r = _room(h, BUF_STACK, depth + classes + 1)
+            r = room_for(h, BUF_STACK, depth + classes + 1)
         if r == 0:
-            r = _work(h, 20)
+            r = count_work(h, 20)
         if r < 0:
             return r
         _put64(seen, n_seen, g)
         n_seen += 1
         if n_seen > _header(h, S_LIVENESS):
             return _limit(h, LIMIT_LIVENESS)
-        if _accepted_terminal(h, positions + g) >= 0:
+        if accepted_terminal(h, positions + g) >= 0:
             found = g
             break
         first = depth
@@ -1191,7 +1134,7 @@ def _element_alive(h, e):
             for j in range(_get64(off, f) + 1, _get64(off, f + 1)):
                 literal = _get64(pool, j)
                 if literal & 1 == 0:
-                    score = max(score, _lexer_distance(h, literal >> 1))
+                    score = max(score, lexer_distance(h, literal >> 1))
             v = (score << 32) | f
             j = depth - 1
             while j >= first and _get64(stack, j) < v:
@@ -1209,10 +1152,10 @@ def _element_alive(h, e):
     return 0
 
 
-@_far
-def _fill(h, l, c):
+@far_function
+def fill_mask(h, l, c):
     """Fill the row of lexer state ``l`` at class ``c``; return the successor or DEAD."""
-    r = _work(h, 1)
+    r = count_work(h, 1)
     if r < 0:
         return r
     flags = _get32(_view(h, L_ATTR), l * L_STRIDE + L_FLAGS)
@@ -1245,7 +1188,7 @@ def _fill(h, l, c):
         if is_alive < 0:
             return is_alive
         if is_alive == 1:
-            r = _room(h, BUF_LEXER, n + 1)
+            r = room_for(h, BUF_LEXER, n + 1)
             if r < 0:
                 return r
             _put64(buf, n, positions + f)
@@ -1258,21 +1201,21 @@ def _fill(h, l, c):
         high = c
     r = BLOCKED if is_blocked else DEAD
     if n > 0:
-        r = _lexer_intern(h, BUF_LEXER, n)
+        r = lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
             return r
     _store_run(h, l, low, high, r)
     return r
 
 
-@_far
+@far_function
 def _record(h, l, c, n):
     """Append to the lexer values ``BUF_LEXER[:n]``, successors of ``l``, its text with byte ``c``, if any needs it."""
     buf = _view(h, BUF_LEXER)
     recorded = _view(h, RECORDED)
     is_needed = False
     for i in range(n):
-        t = _terminal_of(h, _get64(buf, i))
+        t = terminal_of(h, _get64(buf, i))
         if t >= 0 and _get32(recorded, t) != 0:
             is_needed = True
             break
@@ -1284,7 +1227,7 @@ def _record(h, l, c, n):
     text = _longer_text(h, text, c)
     if text < 0:
         return text
-    r = _room(h, BUF_LEXER, n + 1)
+    r = room_for(h, BUF_LEXER, n + 1)
     if r < 0:
         return r
     _put64(buf, n, (text << 32) | (_header(h, S_FRESH) + RECORDER))
@@ -1292,11 +1235,11 @@ def _record(h, l, c, n):
 
 
 @_kernel
-def _lexer_step(h, l, c):
+def lexer_step(h, l, c):
     """Return the lexer state after class ``c``, or DEAD."""
     r = _get32(_view(h, L_ROW), l * _header(h, S_CLASSES) + c)
     if r == UNFILLED:
-        r = _fill(h, l, c)
+        r = fill_mask(h, l, c)
     return r
 
 
@@ -1316,7 +1259,7 @@ def _canonical_count(h, v):
     return v
 
 
-@_far
+@far_function
 def _canonical(h, l):
     """Return the lexer state whose entries ``l`` shares: counts far from both limits, no marks."""
     if _header(h, S_USE_CANON) == 0:
@@ -1332,7 +1275,7 @@ def _canonical(h, l):
     o = _get64(off, l)
     n = 0
     buf = _view(h, BUF_LEXER)
-    r = _room(h, BUF_LEXER, _get64(off, l + 1) - o)
+    r = room_for(h, BUF_LEXER, _get64(off, l + 1) - o)
     if r < 0:
         return r
     is_changed = False
@@ -1361,7 +1304,7 @@ def _canonical(h, l):
         n += 1
     r = l
     if is_changed and n > 0:
-        r = _lexer_intern(h, BUF_LEXER, n)
+        r = lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
             return r
         _put32(attr, r * L_STRIDE + L_CANON, r)
@@ -1379,25 +1322,25 @@ def _canonical_element(h, eo):
     buf = _view(h, BUF_PLAIN)
     o = _get64(off, literal >> 1)
     n = _get64(off, (literal >> 1) + 1) - o
-    r = _room(h, BUF_PLAIN, n)
+    r = room_for(h, BUF_PLAIN, n)
     if r < 0:
         return r
     for i in range(n):
         _put64(buf, i, _canonical_count(h, _get64(values, o + i)))
-    l = _lexer_intern(h, BUF_PLAIN, n)
+    l = lexer_intern(h, BUF_PLAIN, n)
     if l <= GROW:
         return l
-    return _make_element(h, _get64(pool, eo), l << 1)
+    return make_element(h, _get64(pool, eo), l << 1)
 
 
 @_kernel
-def _make_element(h, terminal, literal):
+def make_element(h, terminal, literal):
     """Intern the element of one literal."""
     buf = _view(h, BUF_ELEMENT)
     count = _header(h, USED + EL_OFF)
-    r = _room(h, BUF_ELEMENT, 2)
+    r = room_for(h, BUF_ELEMENT, 2)
     if r == 0:
-        r = _room(h, EL_ATTR, (count + 1) * 3)
+        r = room_for(h, EL_ATTR, (count + 1) * 3)
     if r < 0:
         return r
     _put64(buf, 0, terminal)
@@ -1422,7 +1365,7 @@ def _make_element(h, terminal, literal):
 @_kernel
 def _pair(h, t, first, second):
     """Intern a pair."""
-    r = _room(h, BUF_TEXT, 2)
+    r = room_for(h, BUF_TEXT, 2)
     if r < 0:
         return r
     buf = _view(h, BUF_TEXT)
@@ -1454,7 +1397,7 @@ def _hex_at(h, i):
     return code
 
 
-@_far
+@far_function
 def _decoded(h, text):
     """Return a text with characters in place of escapes ``\\uXXXX`` beyond ASCII."""
     texts = _view(h, TX_POOL)
@@ -1467,7 +1410,7 @@ def _decoded(h, text):
         n += 1
     if not has_escape:
         return text
-    r = _room(h, BUF_SPLIT, n)
+    r = room_for(h, BUF_SPLIT, n)
     if r < 0:
         return r
     buf = _view(h, BUF_SPLIT)
@@ -1521,7 +1464,7 @@ def _has_text(h, texts, text):
     return 0
 
 
-@_far
+@far_function
 def _with_text(h, texts, text):
     """Return a set of texts with one more; -1 stands for a text that isn't known."""
     n = 0
@@ -1530,7 +1473,7 @@ def _with_text(h, texts, text):
         off = _view(h, XS_OFF)
         first = _get64(off, texts)
         n = _get64(off, texts + 1) - first
-    r = _room(h, BUF_TEXT, n + 1)
+    r = room_for(h, BUF_TEXT, n + 1)
     if r < 0:
         return r
     buf = _view(h, BUF_TEXT)
@@ -1547,7 +1490,7 @@ def _with_text(h, texts, text):
     return _intern(h, XS_OFF, buf, n + 1)
 
 
-@_far
+@far_function
 def _start_excluding(h, t, texts):
     """Return the lexer value that starts terminal ``t`` without a set of texts; DEAD if nothing is left of it.
 
@@ -1563,7 +1506,7 @@ def _start_excluding(h, t, texts):
     buf = _view(h, BUF_PLAIN)
     n = 0
     if texts >= 0:
-        r = _room(h, BUF_PLAIN, _get64(off, texts + 1) - _get64(off, texts) + 1)
+        r = room_for(h, BUF_PLAIN, _get64(off, texts + 1) - _get64(off, texts) + 1)
         if r < 0:
             return r
         for i in range(_get64(off, texts), _get64(off, texts + 1)):
@@ -1576,7 +1519,7 @@ def _start_excluding(h, t, texts):
                 n += 1
     if n == 0:
         return start
-    words = _lexer_intern(h, BUF_PLAIN, n)
+    words = lexer_intern(h, BUF_PLAIN, n)
     if words < 0:
         return words
     positions = _header(h, S_POSITIONS)
@@ -1589,13 +1532,13 @@ def _start_excluding(h, t, texts):
     own = 0
     if e < 0:
         _put64(buf, 0, start)
-        own = _lexer_intern(h, BUF_PLAIN, 1)
+        own = lexer_intern(h, BUF_PLAIN, 1)
         if own < 0:
             return own
     count = _header(h, USED + EL_OFF)
-    r = _room(h, BUF_ELEMENT, n)
+    r = room_for(h, BUF_ELEMENT, n)
     if r == 0:
-        r = _room(h, EL_ATTR, (count + 1) * 3)
+        r = room_for(h, EL_ATTR, (count + 1) * 3)
     if r < 0:
         return r
     literals = _view(h, BUF_ELEMENT)
@@ -1638,7 +1581,7 @@ def _count_bits(x):
 
 
 @_kernel
-def _needs_word(h, parameter, v, element, k):
+def needs_word(h, parameter, v, element, k):
     """Return word ``k`` of what is required after value ``v``, and, if not -1, after ``element``."""
     rows = _view(h, PARAMETER)
     sets = _view(h, ELEMENTS)
@@ -1663,7 +1606,7 @@ def _needs_word(h, parameter, v, element, k):
     return found
 
 
-@_far
+@far_function
 def _n_missing(h, v, element):
     """Return how many required elements value ``v`` lacks, once it has ``element`` as well (-1: none)."""
     pool = _view(h, VAL_POOL)
@@ -1674,11 +1617,11 @@ def _n_missing(h, v, element):
         taken = _get64(pool, first + 3 + k)
         if element >= 0 and element >> 5 == k:
             taken |= 1 << (element & 31)
-        n += _count_bits(_needs_word(h, parameter, v, element, k) & ~taken)
+        n += _count_bits(needs_word(h, parameter, v, element, k) & ~taken)
     return n
 
 
-@_far
+@far_function
 def _may_end_with(h, v):
     """1 if a text of value ``v`` has all that is required, and enough."""
     first = _get64(_view(h, VAL_OFF), v)
@@ -1688,14 +1631,14 @@ def _may_end_with(h, v):
 
 
 @_kernel
-def _element_of(action):
+def element_of(action):
     """Return the element that an action takes, or -1."""
     if action < 0 or action & NO_ELEMENT == NO_ELEMENT:
         return -1
     return action & NO_ELEMENT
 
 
-@_far
+@far_function
 def _may_act(h, v, action, t):
     """1 if an edge's action is possible after value ``v``, and leads to where the text can go on.
 
@@ -1724,7 +1667,7 @@ def _may_act(h, v, action, t):
             if _may_act(h, v, _get32(actions, e), -1) != 0:
                 return 1
         return 0
-    element = _element_of(action)
+    element = element_of(action)
     if element >= 0 and (_get64(pool, first + 3 + (element >> 5)) >> (element & 31)) & 1:
         return 0
     most = _get64(rows, o + PM_MOST)
@@ -1741,7 +1684,7 @@ def _may_act(h, v, action, t):
 def _first_value(h, parameter):
     """Return the value of a parameter before any element."""
     words = _get64(_view(h, PARAMETER), COLUMNS * parameter + PM_WORDS)
-    r = _room(h, BUF_VALUE, words + 3)
+    r = room_for(h, BUF_VALUE, words + 3)
     if r < 0:
         return r
     buf = _view(h, BUF_VALUE)
@@ -1774,7 +1717,7 @@ def _next_value(h, v, action, text):
         texts = _with_text(h, texts, text)
         if texts < 0:
             return texts
-    r = _room(h, BUF_VALUE, words + 3)
+    r = room_for(h, BUF_VALUE, words + 3)
     if r < 0:
         return r
     buf = _view(h, BUF_VALUE)
@@ -1786,14 +1729,14 @@ def _next_value(h, v, action, text):
         n = min(n, _get64(rows, o + PM_LEAST))
     _put64(buf, 1, n)
     _put64(buf, 2, texts)
-    element = _element_of(action)
+    element = element_of(action)
     if element >= 0:
         k = 3 + (element >> 5)
         _put64(buf, k, _get64(buf, k) | (1 << (element & 31)))
     return _intern(h, VAL_OFF, buf, words + 3)
 
 
-@_far
+@far_function
 def _copy_edges(h, s, v, is_rule):
     """Append the edges of dotted state ``s`` that value ``v`` allows, behind those in use; return their number.
 
@@ -1806,9 +1749,9 @@ def _copy_edges(h, s, v, is_rule):
     first = _get32(off, s)
     last = _get32(off, s + 1)
     used = _header(h, USED + symbols)
-    r = _room(h, symbols, used + last - first)
+    r = room_for(h, symbols, used + last - first)
     if r == 0:
-        r = _room(h, targets, used + last - first)
+        r = room_for(h, targets, used + last - first)
     if r < 0:
         return r
     symbol = _view(h, symbols)
@@ -1828,10 +1771,10 @@ def _copy_edges(h, s, v, is_rule):
     return n
 
 
-@_far
+@far_function
 def _dot(h, s, v):
     """Return the dotted state ``s`` of the network with value ``v``, with its edges."""
-    r = _room(h, BUF_VALUE, 2)
+    r = room_for(h, BUF_VALUE, 2)
     if r < 0:
         return r
     buf = _view(h, BUF_VALUE)
@@ -1842,15 +1785,15 @@ def _dot(h, s, v):
     d = _intern_find(h, DOT_OFF, buf, 2)
     if d >= 0:
         return static + d
-    r = _work(h, 1)
+    r = count_work(h, 1)
     if r == 0:
-        r = _room(h, TERM_OFF, static + count + 2)
+        r = room_for(h, TERM_OFF, static + count + 2)
     if r == 0:
-        r = _room(h, RULE_OFF, static + count + 2)
+        r = room_for(h, RULE_OFF, static + count + 2)
     if r == 0:
-        r = _room(h, IS_FINAL, static + count + 1)
+        r = room_for(h, IS_FINAL, static + count + 1)
     if r == 0:
-        r = _room(h, RULE_OF, static + count + 1)
+        r = room_for(h, RULE_OF, static + count + 1)
     if r < 0:
         return r
     n_terminals = _copy_edges(h, s, v, 0)
@@ -1877,7 +1820,7 @@ def _dot(h, s, v):
     return d
 
 
-@_far
+@far_function
 def _made_target(h, d, e, is_rule, text):
     """Make the target of edge ``e`` of dotted state ``d``; ``text`` is that of its lexeme, or -1 if it isn't known.
 
@@ -1904,14 +1847,14 @@ def _made_target(h, d, e, is_rule, text):
 
 
 @_kernel
-def _terminal_target(h, d, e, text):
+def terminal_target(h, d, e, text):
     """Return the target of edge ``e`` on a terminal, an edge of dotted state ``d``; as `_made_target`."""
     t = _get32(_view(h, TERM_TARGET), e)
     return t if t >= 0 else _made_target(h, d, e, 0, text)
 
 
 @_kernel
-def _rule_target(h, d, e):
+def rule_target(h, d, e):
     """Return the target of edge ``e`` on a rule, an edge of dotted state ``d``; or GROW."""
     t = _get32(_view(h, RULE_TARGET), e)
     return t if t >= 0 else _made_target(h, d, e, 1, -1)
@@ -1931,7 +1874,7 @@ def _excluded_at(h, d, e):
     return _get64(_view(h, VAL_POOL), _get64(_view(h, VAL_OFF), v) + 2)
 
 
-@_far
+@far_function
 def _is_unsure(h, p):
     """1 if what follows in parser state ``p`` depends on a text that isn't known."""
     if _header(h, S_TEXT) == _header(h, S_LINE):
@@ -1967,14 +1910,14 @@ def _is_unsure(h, p):
 # ------------------------------------------------------------------------------------------ parser
 
 
-@_far
+@far_function
 def _template(h, n):
     """Return the template of the sorted, distinct dotted states in ``BUF_KERNEL[:n]``."""
     buf = _view(h, BUF_KERNEL)
     count = _header(h, USED + TP_OFF)
-    r = _room(h, PX_OFF, count + 2)
+    r = room_for(h, PX_OFF, count + 2)
     if r == 0:
-        r = _room(h, PT_OFF, count + 2)
+        r = room_for(h, PT_OFF, count + 2)
     if r < 0:
         return r
     # Predict into the pools before interning: appended edges don't count until the offsets are written.
@@ -1986,7 +1929,7 @@ def _template(h, n):
     mark = _view(h, RULE_MARK)
     px = _view(h, PX_POOL)
     pt = _view(h, PT_POOL)
-    stamp = _next_stamp(h)
+    stamp = next_stamp(h)
     px0 = _get64(_view(h, PX_OFF), count)
     pt0 = _get64(_view(h, PT_OFF), count)
     r = _intern_find(h, TP_OFF, buf, n)
@@ -2000,17 +1943,17 @@ def _template(h, n):
         d = _get64(buf, i)
         first = _get32(rule_off, d)
         last = _get32(rule_off, d + 1)
-        r = _room(h, BUF_KERNEL, end + last - first)
+        r = room_for(h, BUF_KERNEL, end + last - first)
         if r == 0 and i >= n:
-            r = _room(h, PX_POOL, 2 * (x + last - first))
+            r = room_for(h, PX_POOL, 2 * (x + last - first))
             if r == 0:
-                r = _room(h, PT_POOL, 2 * (y + _get32(term_off, d + 1) - _get32(term_off, d)))
+                r = room_for(h, PT_POOL, 2 * (y + _get32(term_off, d + 1) - _get32(term_off, d)))
         if r < 0:
             return r
         for k in range(first, last):
             a = _get32(rule_symbol, k)
             if i >= n:
-                target = _rule_target(h, d, k)
+                target = rule_target(h, d, k)
                 if target < 0:
                     return target
                 _put64(px, x, (a << 32) | target)
@@ -2021,7 +1964,7 @@ def _template(h, n):
                 end += 1
         if i >= n:
             for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
-                target = _terminal_target(h, d, k, -1)
+                target = terminal_target(h, d, k, -1)
                 if target < 0:
                     return target
                 _put64(pt, y, (_get32(term_symbol, k) << 32) | target)
@@ -2071,9 +2014,9 @@ def _situation(h, template, flags, l):
     ``l`` is the start lexer state where it depends on more (DEAD: there is none), else UNFILLED.
     """
     count = _header(h, USED + Q_OFF)
-    r = _room(h, BUF_KERNEL, 3)
+    r = room_for(h, BUF_KERNEL, 3)
     if r == 0:
-        r = _room(h, Q_LEX, count + 1)
+        r = room_for(h, Q_LEX, count + 1)
     if r < 0:
         return r
     buf = _view(h, BUF_KERNEL)
@@ -2086,7 +2029,7 @@ def _situation(h, template, flags, l):
     return q
 
 
-@_far
+@far_function
 def _parser_intern(h, n, flags, base, context):
     """Return the parser state of the items ``BUF_KERNEL[:n]``; DEAD if it has no items and doesn't accept.
 
@@ -2098,10 +2041,10 @@ def _parser_intern(h, n, flags, base, context):
     n = _sort_unique(h, BUF_KERNEL, n)
     if n < 0:
         return n
-    r = _room(h, BUF_KERNEL, n + 1)
+    r = room_for(h, BUF_KERNEL, n + 1)
     count = _header(h, USED + P_OFF)
     if r == 0:
-        r = _room(h, P_ATTR, P_STRIDE * (count + 1))
+        r = room_for(h, P_ATTR, P_STRIDE * (count + 1))
     if r < 0:
         return r
     buf = _view(h, BUF_KERNEL)
@@ -2111,12 +2054,12 @@ def _parser_intern(h, n, flags, base, context):
         return p
     # Room for the state first, then the template (which overwrites the buffer), then the state itself.
     if (count + 1) * 2 > _header(h, CAPACITY + P_HASH):
-        return _need(h, P_HASH, 2 * _header(h, CAPACITY + P_HASH))
-    r = _room(h, P_OFF, count + 2)
+        return ask_for(h, P_HASH, 2 * _header(h, CAPACITY + P_HASH))
+    r = room_for(h, P_OFF, count + 2)
     if r == 0:
-        r = _room(h, P_POOL, _header(h, USED + P_POOL) + n + 1)
+        r = room_for(h, P_POOL, _header(h, USED + P_POOL) + n + 1)
     if r == 0:
-        r = _room(h, BUF_ITEMS, n + 1)
+        r = room_for(h, BUF_ITEMS, n + 1)
     if r < 0:
         return r
     keep = _view(h, BUF_ITEMS)
@@ -2153,7 +2096,7 @@ def _parser_intern(h, n, flags, base, context):
 
 
 @_kernel
-def _lower_bound(a, low, high, v):
+def lower_bound(a, low, high, v):
     while low < high:
         mid = (low + high) >> 1
         if _get64(a, mid) < v:
@@ -2174,7 +2117,7 @@ def _item_slot(items, slots, mask, item):
         x = (x + 1) & mask
 
 
-@_far
+@far_function
 def _add_item(h, n, item):
     """Append an item to BUF_ITEMS unless it is there; return the new length, or GROW.
 
@@ -2185,7 +2128,7 @@ def _add_item(h, n, item):
         for q in range(n):
             if _get64(buf, q) == item:
                 return n
-        r = _room(h, BUF_ITEMS, n + 1)
+        r = room_for(h, BUF_ITEMS, n + 1)
         if r < 0:
             return r
         _put64(buf, n, item)
@@ -2193,7 +2136,7 @@ def _add_item(h, n, item):
     size = _header(h, S_SEEN)
     if 2 * (n + 1) > size:
         size = max(8 * FEW_ITEMS, 2 * size)
-        r = _room(h, BUF_SEEN, size)
+        r = room_for(h, BUF_SEEN, size)
         if r < 0:
             return r
         slots = _view(h, BUF_SEEN)
@@ -2206,7 +2149,7 @@ def _add_item(h, n, item):
     x = _item_slot(buf, slots, size - 1, item)
     if _get64(slots, x) >= 0:
         return n
-    r = _room(h, BUF_ITEMS, n + 1)
+    r = room_for(h, BUF_ITEMS, n + 1)
     if r < 0:
         return r
     _put64(buf, n, item)
@@ -2214,7 +2157,7 @@ def _add_item(h, n, item):
     return n + 1
 
 
-@_far
+@far_function
 def _parser_step(h, p, a, context):
     """Advance parser state ``p`` over the accept set ``a`` into ``context``.
 
@@ -2229,7 +2172,7 @@ def _parser_step(h, p, a, context):
     ignored = _view(h, IGNORED)
     base = _get32(attr, P_STRIDE * p + P_BASE)
     flags = _get32(attr, P_STRIDE * p + P_FLAGS)
-    r = _work(h, 2)
+    r = count_work(h, 2)
     if r < 0:
         return r
     _set_header(h, S_REACHED, 0)
@@ -2244,7 +2187,7 @@ def _parser_step(h, p, a, context):
     else:
         last -= 1
     for k in range(first, last):
-        t = _named_terminal(h, _get64(a_pool, k))
+        t = named_terminal(h, _get64(a_pool, k))
         if _get32(ignored, t) != 0 and n_ignored < _header(h, S_IGNORED_MOST):
             may_ignore = True
     start = _get64(off, p)
@@ -2263,13 +2206,13 @@ def _parser_step(h, p, a, context):
     px = _view(h, PX_POOL)
     px_off = _view(h, PX_OFF)
     for k in range(first, last):
-        t = _named_terminal(h, _get64(a_pool, k))
+        t = named_terminal(h, _get64(a_pool, k))
         for i in range(n_kernel):
             v = _get64(pool, start + i)
             d = v >> 32
             for e in range(_get32(term_off, d), _get32(term_off, d + 1)):
                 if _get32(term_symbol, e) == t:
-                    target = _terminal_target(h, d, e, text)
+                    target = terminal_target(h, d, e, text)
                     if target == DEAD:
                         continue
                     if target < 0:
@@ -2278,7 +2221,7 @@ def _parser_step(h, p, a, context):
                     if n < 0:
                         return n
         end = _get64(pt_off, template + 1)
-        i = _lower_bound(pt, _get64(pt_off, template), end, t << 32)
+        i = lower_bound(pt, _get64(pt_off, template), end, t << 32)
         while i < end and _get64(pt, i) >> 32 == t:
             n = _add_item(h, n, ((_get64(pt, i) & LOW32) << 32) | (base + 1))
             if n < 0:
@@ -2294,7 +2237,7 @@ def _parser_step(h, p, a, context):
         f = accepting | ((n_ignored + _header(h, S_IGNORED_STEP)) << P_IGNORED)
         if f == flags:
             return p
-        r = _room(h, BUF_KERNEL, n_kernel + 1)
+        r = room_for(h, BUF_KERNEL, n_kernel + 1)
         if r < 0:
             return r
         kernel = _view(h, BUF_KERNEL)
@@ -2320,7 +2263,7 @@ def _parser_step(h, p, a, context):
                     is_known = True
                     break
             if not is_known:
-                r = _room(h, TO_POOL, r0 + n_reached + 1)
+                r = room_for(h, TO_POOL, r0 + n_reached + 1)
                 if r < 0:
                     return r
                 _put64(reached, r0 + n_reached, origin)
@@ -2328,7 +2271,7 @@ def _parser_step(h, p, a, context):
         if origin < 0:
             accepting = P_ACCEPTING
             continue
-        r = _work(h, 1 + (n_reached + _get64(off, origin + 1) - _get64(off, origin)) // 16)
+        r = count_work(h, 1 + (n_reached + _get64(off, origin + 1) - _get64(off, origin)) // 16)
         if r < 0:
             return r
         for j in range(_get64(off, origin), _get64(off, origin + 1) - 1):
@@ -2336,7 +2279,7 @@ def _parser_step(h, p, a, context):
             d = w >> 32
             for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
                 if _get32(rule_symbol, e) == rule:
-                    target = _rule_target(h, d, e)
+                    target = rule_target(h, d, e)
                     if target < 0:
                         return target
                     n = _add_item(h, n, (target << 32) | (w & LOW32))
@@ -2344,7 +2287,7 @@ def _parser_step(h, p, a, context):
                         return n
         z = _get32(attr, P_STRIDE * origin + P_TEMPLATE)
         end = _get64(px_off, z + 1)
-        j = _lower_bound(px, _get64(px_off, z), end, rule << 32)
+        j = lower_bound(px, _get64(px_off, z), end, rule << 32)
         while j < end and _get64(px, j) >> 32 == rule:
             n = _add_item(h, n, ((_get64(px, j) & LOW32) << 32) | (origin + 1))
             if n < 0:
@@ -2356,9 +2299,9 @@ def _parser_step(h, p, a, context):
             n = _add_item(h, n, _get64(pool, start + i))
             if n < 0:
                 return n
-    r = _work(h, n)
+    r = count_work(h, n)
     if r == 0:
-        r = _room(h, BUF_KERNEL, n + 1)
+        r = room_for(h, BUF_KERNEL, n + 1)
     if r < 0:
         return r
     kernel = _view(h, BUF_KERNEL)
@@ -2374,20 +2317,20 @@ def _parser_step(h, p, a, context):
 
 
 @_kernel
-def _parser_go(h, p, a):
+def parser_go(h, p, a):
     """Memoised `_parser_step`; S_MARK receives the slot of the memo."""
     memo = _view(h, STEP)
     key = (p << 24) | a
-    x = _slot(memo, 3, key)
+    x = slot_of(memo, 3, key)
     if _get64(memo, 3 * x) == key:
         _set_header(h, S_MARK, x)
         return _get64(memo, 3 * x + 1)
     return _parser_make(h, p, a)
 
 
-@_far
+@far_function
 def _parser_make(h, p, a):
-    """`_parser_go` where the step is new."""
+    """`parser_go` where the step is new."""
     context = _get32(_view(h, P_ATTR), P_STRIDE * p + P_CONTEXT)
     width = _get64(_view(h, A_POOL), _get64(_view(h, A_OFF), a)) - _header(h, S_LINE)
     if 0 <= width < TOO_WIDE:
@@ -2399,12 +2342,12 @@ def _parser_make(h, p, a):
     if p1 <= GROW:
         return p1
     # Steps made on the way may have taken the slot.
-    r = _slot_room(h, STEP, 3)
+    r = slot_room(h, STEP, 3)
     if r < 0:
         return r
     memo = _view(h, STEP)
     key = (p << 24) | a
-    x = _slot(memo, 3, key)
+    x = slot_of(memo, 3, key)
     n = _header(h, S_REACHED)
     o = _header(h, USED + TO_POOL)
     _put64(memo, 3 * x, key)
@@ -2416,7 +2359,7 @@ def _parser_make(h, p, a):
     return p1
 
 
-@_far
+@far_function
 def _is_inside(h, template):
     """1 if a template's dotted states stand between brackets."""
     off = _view(h, TP_OFF)
@@ -2447,8 +2390,8 @@ def _is_blocked(h, template, t, stamp):
     return 1
 
 
-@_far
-def _start_lexer(h, p):
+@far_function
+def start_lexer(h, p):
     """Return the lexer state in which the next lexeme after ``p`` starts; DEAD if nothing can follow."""
     attr = _view(h, P_ATTR)
     q = _get32(attr, P_STRIDE * p + P_SITUATION)
@@ -2468,7 +2411,7 @@ def _start_lexer(h, p):
     starts = _view(h, START_POOL)
     mark = _view(h, TERM_MARK)
     buf = _view(h, BUF_LEXER)
-    stamp = _next_stamp(h)
+    stamp = next_stamp(h)
     n = 0
     n_kernel = _get64(off, p + 1) - 1 - _get64(off, p)
     for i in range(_get64(off, p), _get64(off, p + 1) - 1):
@@ -2480,7 +2423,7 @@ def _start_lexer(h, p):
                 v = _start_excluding(h, t, texts)
                 if v <= GROW:
                     return v
-                r = _room(h, BUF_LEXER, n + 2)
+                r = room_for(h, BUF_LEXER, n + 2)
                 if r < 0:
                     return r
                 if v >= 0:
@@ -2493,7 +2436,7 @@ def _start_lexer(h, p):
                 if t == newline:
                     continue
                 for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
-                    r = _room(h, BUF_LEXER, n + 1)
+                    r = room_for(h, BUF_LEXER, n + 1)
                     if r < 0:
                         return r
                     _put64(buf, n, _get64(starts, j))
@@ -2507,7 +2450,7 @@ def _start_lexer(h, p):
             if t == newline:
                 continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
-                r = _room(h, BUF_LEXER, n + 1)
+                r = room_for(h, BUF_LEXER, n + 1)
                 if r < 0:
                     return r
                 _put64(buf, n, _get64(starts, j))
@@ -2523,7 +2466,7 @@ def _start_lexer(h, p):
             if _is_blocked(h, z, t, stamp) != 0 and (flags & P_ACCEPTING == 0 or _header(h, S_TRAILING) == 0):
                 continue
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
-                r = _room(h, BUF_LEXER, n + 1)
+                r = room_for(h, BUF_LEXER, n + 1)
                 if r < 0:
                     return r
                 _put64(buf, n, _get64(starts, j))
@@ -2531,7 +2474,7 @@ def _start_lexer(h, p):
         t = _header(h, S_INNER_NEWLINE)
         if t >= 0 and _is_inside(h, z) != 0:
             for j in range(_get32(start_off, t), _get32(start_off, t + 1)):
-                r = _room(h, BUF_LEXER, n + 1)
+                r = room_for(h, BUF_LEXER, n + 1)
                 if r < 0:
                     return r
                 _put64(buf, n, _get64(starts, j))
@@ -2541,19 +2484,19 @@ def _start_lexer(h, p):
         n = _line_starts(h, p, n)
         if n < 0:
             return n
-        may_end = _may_end(h, p)
+        may_end = may_end_here(h, p)
         if may_end < 0:
             return may_end
     if may_end:
         # The mark keeps "nothing read yet" apart from a state of the middle of a lexeme.
-        r = _room(h, BUF_LEXER, n + 1)
+        r = room_for(h, BUF_LEXER, n + 1)
         if r < 0:
             return r
         _put64(buf, n, _header(h, S_FRESH))
         n += 1
     r = DEAD
     if n > 0:
-        r = _lexer_intern(h, BUF_LEXER, n)
+        r = lexer_intern(h, BUF_LEXER, n)
         if r <= GROW:
             return r
     if q < 0:
@@ -2587,7 +2530,7 @@ def _width_of(h, context):
 @_kernel
 def _context(h, around, width):
     """Return the context of a block of ``width`` columns."""
-    r = _room(h, BUF_KERNEL, 2)
+    r = room_for(h, BUF_KERNEL, 2)
     if r < 0:
         return r
     buf = _view(h, BUF_KERNEL)
@@ -2597,24 +2540,24 @@ def _context(h, around, width):
 
 
 @_kernel
-def _accept_one(h, t):
+def accept_one(h, t):
     """Return the accept set of terminal ``t`` alone."""
     count = _header(h, USED + A_OFF)
-    r = _room(h, BUF_ACCEPT, 1)
+    r = room_for(h, BUF_ACCEPT, 1)
     if r == 0:
-        r = _room(h, A_ATTR, 2 * count + 2)
+        r = room_for(h, A_ATTR, 2 * count + 2)
     if r < 0:
         return r
     buf = _view(h, BUF_ACCEPT)
     _put64(buf, 0, t)
     a = _intern(h, A_OFF, buf, 1)
     if a == count:
-        _put32(_view(h, A_ATTR), 2 * a, _get32(_view(h, HAS_FOLLOW), _named_terminal(h, t)))
+        _put32(_view(h, A_ATTR), 2 * a, _get32(_view(h, HAS_FOLLOW), named_terminal(h, t)))
         _put32(_view(h, A_ATTR), 2 * a + 1, 0)
     return a
 
 
-@_far
+@far_function
 def _allows(h, template, t):
     """1 if terminal ``t`` may come next; -1: any that is text of its own, other than a newline read as part of one."""
     off = _view(h, TP_OFF)
@@ -2625,7 +2568,7 @@ def _allows(h, template, t):
     end = _get64(_view(h, PT_OFF), template + 1)
     first = _get64(_view(h, PT_OFF), template)
     if t >= 0:
-        i = _lower_bound(pt, first, end, t << 32)
+        i = lower_bound(pt, first, end, t << 32)
         if i < end and _get64(pt, i) >> 32 == t:
             return 1
     else:
@@ -2648,31 +2591,31 @@ def _is_text(h, t):
     return 1 if t != _header(h, S_INDENT) and t != _header(h, S_DEDENT) else 0
 
 
-@_far
-def _may_end(h, p):
+@far_function
+def may_end_here(h, p):
     """Nonzero if the text may end in parser state ``p``, once all blocks are closed."""
     attr = _view(h, P_ATTR)
     while _get32(attr, P_STRIDE * p + P_CONTEXT) != 0:
-        p = _parser_go(h, p, _header(h, S_AFTER_DEDENT))
+        p = parser_go(h, p, _header(h, S_AFTER_DEDENT))
         if p < 0:
             return p if p <= GROW else 0
     return _get32(attr, P_STRIDE * p + P_FLAGS) & P_ACCEPTING
 
 
-@_far
+@far_function
 def _can_go_on(h, p):
     """Nonzero if a line may start, or the text end, in parser state ``p`` after a newline."""
     r = _allows(h, _get32(_view(h, P_ATTR), P_STRIDE * p + P_TEMPLATE), -1)
     if r == 0:
-        r = _may_end(h, p)
+        r = may_end_here(h, p)
     return r
 
 
-@_far
+@far_function
 def _line_step(h, p, width):
     """Return the parser state after a newline and before a line of ``width`` columns, or DEAD."""
     attr = _view(h, P_ATTR)
-    q = _parser_go(h, p, _header(h, S_AFTER_NEWLINE))
+    q = parser_go(h, p, _header(h, S_AFTER_NEWLINE))
     has_ended = False
     while q >= 0:
         context = _get32(attr, P_STRIDE * q + P_CONTEXT)
@@ -2681,7 +2624,7 @@ def _line_step(h, p, width):
             break
         if width < top:
             has_ended = True
-            q = _parser_go(h, q, _header(h, S_AFTER_DEDENT))
+            q = parser_go(h, q, _header(h, S_AFTER_DEDENT))
         elif has_ended:
             q = DEAD
         else:
@@ -2694,7 +2637,7 @@ def _line_step(h, p, width):
         return q
     # What follows depends on states outside, whatever the steps reached.
     o = _header(h, USED + TO_POOL)
-    r = _room(h, TO_POOL, o + 1)
+    r = room_for(h, TO_POOL, o + 1)
     if r < 0:
         return r
     _put64(_view(h, TO_POOL), o, -1)
@@ -2703,43 +2646,43 @@ def _line_step(h, p, width):
 
 
 @_kernel
-def _line_value(h, mode, target):
+def line_value(h, mode, target):
     """Return the lexer value that starts a newline of a mode."""
     x = _get64(_view(h, START_POOL), _get32(_view(h, START_OFF), _header(h, S_NEWLINE))) & LOW32
     return (((mode << MODE_SHIFT) | (target << TARGET_SHIFT)) << 32) | x
 
 
-@_far
+@far_function
 def _line_starts(h, p, n):
     """Append to BUF_LEXER the values of newlines that may end a line in ``p``; return the new length."""
     attr = _view(h, P_ATTR)
-    q = _parser_go(h, p, _header(h, S_AFTER_NEWLINE))
+    q = parser_go(h, p, _header(h, S_AFTER_NEWLINE))
     if q < 0:
         return q if q <= GROW else n
-    r = _room(h, BUF_LEXER, n + 2)
+    r = room_for(h, BUF_LEXER, n + 2)
     if r < 0:
         return r
     buf = _view(h, BUF_LEXER)
     goes_on = _can_go_on(h, q)
     if goes_on < 0:
         return goes_on
-    v = _line_value(h, SAME, 0)
+    v = line_value(h, SAME, 0)
     if goes_on and _get32(_view(h, LINE_FLAGS), v & LOW32) & SAME_END:
         _put64(buf, n, v)
         n += 1
     top = _width_of(h, _get32(attr, P_STRIDE * p + P_CONTEXT))
     if _allows(h, _get32(attr, P_STRIDE * q + P_TEMPLATE), _header(h, S_INDENT)) and top + 1 < TOO_WIDE:
-        a = _accept_one(h, _header(h, S_LINE) + top + 1)
+        a = accept_one(h, _header(h, S_LINE) + top + 1)
         if a < 0:
             return a
-        deeper = _parser_go(h, p, a)
+        deeper = parser_go(h, p, a)
         goes_on = deeper
         if deeper >= 0:
             goes_on = _can_go_on(h, deeper)
         if goes_on <= GROW:
             return goes_on
         if goes_on > 0:
-            _put64(buf, n, _line_value(h, WIDER, top))
+            _put64(buf, n, line_value(h, WIDER, top))
             n += 1
     while q >= 0:
         context = _get32(attr, P_STRIDE * q + P_CONTEXT)
@@ -2747,31 +2690,31 @@ def _line_starts(h, p, n):
         if goes_on < 0:
             return goes_on
         if goes_on:
-            r = _room(h, BUF_LEXER, n + 1)
+            r = room_for(h, BUF_LEXER, n + 1)
             if r < 0:
                 return r
-            _put64(buf, n, _line_value(h, EXACT, _width_of(h, context)))
+            _put64(buf, n, line_value(h, EXACT, _width_of(h, context)))
             n += 1
         if context == 0:
             break
-        q = _parser_go(h, q, _header(h, S_AFTER_DEDENT))
+        q = parser_go(h, q, _header(h, S_AFTER_DEDENT))
     return q if q <= GROW else n
 
 
 # ------------------------------------------------------------------------------------------ matcher states
 
 
-@_far
-def _configuration_intern(h, n):
+@far_function
+def configuration_intern(h, n):
     """Return the matcher state of the configurations in ``BUF_CONFIG[:n]``."""
     n = _sort_unique(h, BUF_CONFIG, n)
     if n < 0:
         return n
     count = _header(h, USED + D_OFF)
     classes = _header(h, S_CLASSES)
-    r = _room(h, D_ATTR, 4 * count + 4)
+    r = room_for(h, D_ATTR, 4 * count + 4)
     if r == 0:
-        r = _room(h, D_ROW, (count + 1) * classes)
+        r = room_for(h, D_ROW, (count + 1) * classes)
     if r < 0:
         return r
     d = _intern(h, D_OFF, _view(h, BUF_CONFIG), n)
@@ -2787,14 +2730,14 @@ def _configuration_intern(h, n):
     return d
 
 
-@_far
-def _state_fill(h, d, c):
+@far_function
+def state_fill(h, d, c):
     """Compute the matcher state after class ``c``, or DEAD."""
     off = _view(h, D_OFF)
     pool = _view(h, D_POOL)
     attr = _view(h, L_ATTR)
     buf = _view(h, BUF_CONFIG)
-    r = _work(h, 1)
+    r = count_work(h, 1)
     if r < 0:
         return r
     n = 0
@@ -2802,10 +2745,10 @@ def _state_fill(h, d, c):
         v = _get64(pool, i)
         p = v >> 32
         l = v & LOW32
-        r = _room(h, BUF_CONFIG, n + 2)
+        r = room_for(h, BUF_CONFIG, n + 2)
         if r < 0:
             return r
-        l1 = _lexer_step(h, l, c)
+        l1 = lexer_step(h, l, c)
         if l1 <= GROW:
             return l1
         if l1 >= 0:
@@ -2813,17 +2756,17 @@ def _state_fill(h, d, c):
             n += 1
         a = _get32(attr, l * L_STRIDE + L_ACC)
         if a >= 0 and (l1 == DEAD or _get32(attr, l * L_STRIDE + L_GREEDY) == 0):
-            p1 = _parser_go(h, p, a)
+            p1 = parser_go(h, p, a)
             if p1 <= GROW:
                 return p1
             if p1 < 0:
                 continue
-            l0 = _start_lexer(h, p1)
+            l0 = start_lexer(h, p1)
             if l0 <= GROW:
                 return l0
             if l0 < 0:
                 continue
-            l2 = _lexer_step(h, l0, c)
+            l2 = lexer_step(h, l0, c)
             if l2 <= GROW:
                 return l2
             if l2 >= 0:
@@ -2831,7 +2774,7 @@ def _state_fill(h, d, c):
                 n += 1
     r = DEAD
     if n > 0:
-        r = _configuration_intern(h, n)
+        r = configuration_intern(h, n)
         if r <= GROW:
             return r
     _put32(_view(h, D_ROW), d * _header(h, S_CLASSES) + c, r)
@@ -2839,16 +2782,16 @@ def _state_fill(h, d, c):
 
 
 @_kernel
-def _state_step(h, d, c):
+def state_step(h, d, c):
     """Return the matcher state after class ``c``, or DEAD."""
     r = _get32(_view(h, D_ROW), d * _header(h, S_CLASSES) + c)
     if r == UNFILLED:
-        r = _state_fill(h, d, c)
+        r = state_fill(h, d, c)
     return r
 
 
-@_far
-def _state_accepting(h, d):
+@far_function
+def state_accepting(h, d):
     """1 if the text may end in matcher state ``d``, else 0."""
     attr = _view(h, D_ATTR)
     known = _get32(attr, 4 * d + 1)
@@ -2868,11 +2811,11 @@ def _state_accepting(h, d):
             break
         a = _get32(lex, l * L_STRIDE + L_ACC)
         if a >= 0:
-            p1 = _parser_go(h, p, a)
+            p1 = parser_go(h, p, a)
             if p1 <= GROW:
                 return p1
             if p1 >= 0:
-                answer = _may_end(h, p1)
+                answer = may_end_here(h, p1)
                 if answer != 0:
                     break
     if answer < 0:
@@ -2898,9 +2841,9 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
     row = _view(h, L_ROW)
     attr = _view(h, L_ATTR)
     follow = _view(h, A_ATTR)
-    stack = _scratch(h, X_STACK)
-    tokens = _scratch(h, X_TOKENS)
-    exits = _scratch(h, X_EXITS)
+    stack = scratch_of(h, X_STACK)
+    tokens = scratch_of(h, X_TOKENS)
+    exits = scratch_of(h, X_EXITS)
     classes = _header(h, S_CLASSES)
     i = first
     while i < last:
@@ -2910,7 +2853,7 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
         c = _get8(class_of, w & 255)
         l = _get32(row, above * classes + c)
         if l == UNFILLED:
-            l = _fill(h, above, c)
+            l = fill_mask(h, above, c)
             if l <= GROW:
                 return l, n_exits
         if depth > depth0 + 1:
@@ -2921,7 +2864,7 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
                 and _get32(follow, 2 * a) != 0
             ):
                 if n_exits >= exits[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_exits
+                    return ask_for(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_exits
                 _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
                 n_exits += 1
         if l >= 0:
@@ -2929,7 +2872,7 @@ def _walk_range(h, first, last, depth0, n_tokens, n_exits):
             t = _get32(node_token, i)
             if t >= 0:
                 if n_tokens >= tokens[1]:
-                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_exits
+                    return ask_for(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_exits
                 _put32(tokens, n_tokens, t)
                 n_tokens += 1
             i += 1
@@ -2947,8 +2890,8 @@ def _walk_set(h, t, l, low, high):
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
     class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
-    tokens = _scratch(h, X_TOKENS)
+    stack = scratch_of(h, X_STACK)
+    tokens = scratch_of(h, X_TOKENS)
     off = _view(h, T_OFF)
     pool = _view(h, T_POOL)
     n_tokens = 0
@@ -2957,7 +2900,7 @@ def _walk_set(h, t, l, low, high):
     end = _get64(off, t + 1)
     while i < end:
         byte = _get64(pool, i) >> 32
-        s = _lexer_step(h, l, _get8(class_of, byte))
+        s = lexer_step(h, l, _get8(class_of, byte))
         if s <= GROW:
             return s, n_exits
         if s < 0:
@@ -2978,7 +2921,7 @@ def _walk_set(h, t, l, low, high):
             token = _get32(node_token, x)
             if token >= 0:
                 if n_tokens >= tokens[1]:
-                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_exits
+                    return ask_for(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_exits
                 _put32(tokens, n_tokens, token)
                 n_tokens += 1
             size = w >> 24
@@ -2992,8 +2935,8 @@ def _walk_set(h, t, l, low, high):
     return n_tokens, n_exits
 
 
-@_far
-def _slice_check(h, l):
+@far_function
+def slice_check(h, l):
     """Do all one-character strings of the slice stay inside the lexeme from ``l``? 1 all, 2 none, 3 some.
 
     The lexer states after one character go to SLICE_POOL (count, then states).
@@ -3010,7 +2953,7 @@ def _slice_check(h, l):
     work = _view(h, BUF_CHARS)
     o = _header(h, USED + SLICE_POOL)
     n_after = 0
-    r = _room(h, BUF_CHARS, 1)
+    r = room_for(h, BUF_CHARS, 1)
     if r < 0:
         return r
     _put64(work, 0, l << 16)
@@ -3029,7 +2972,7 @@ def _slice_check(h, l):
             s2 = _get32(slice_row, s * classes + c)
             if s2 < 0:
                 continue
-            q2 = _lexer_step(h, q, c)
+            q2 = lexer_step(h, q, c)
             if q2 <= GROW:
                 return q2
             if q2 < 0:
@@ -3057,7 +3000,7 @@ def _slice_check(h, l):
                         is_known = True
                         break
                 if not is_known:
-                    r = _room(h, SLICE_POOL, o + n_after + 2)
+                    r = room_for(h, SLICE_POOL, o + n_after + 2)
                     if r < 0:
                         return r
                     _put32(pool, o + 1 + n_after, q2)
@@ -3070,12 +3013,12 @@ def _slice_check(h, l):
                         is_known = True
                         break
                 if not is_known:
-                    r = _room(h, BUF_CHARS, n + 1)
+                    r = room_for(h, BUF_CHARS, n + 1)
                     if r < 0:
                         return r
                     _put64(work, n, key)
                     n += 1
-    r = _room(h, SLICE_POOL, o + 1)
+    r = room_for(h, SLICE_POOL, o + 1)
     if r < 0:
         return r
     result = 3
@@ -3090,7 +3033,7 @@ def _slice_check(h, l):
     return result
 
 
-@_far
+@far_function
 def _slice_layer(h, l):
     """Return ``2 * k + walk_buckets``: slice tokens of at most ``k`` characters are allowed in ``l``.
 
@@ -3106,7 +3049,7 @@ def _slice_layer(h, l):
         return 1
     queue = _view(h, BUF_SPLIT)
     pool = _view(h, SLICE_POOL)
-    r = _room(h, BUF_SPLIT, 1)
+    r = room_for(h, BUF_SPLIT, 1)
     if r < 0:
         return r
     _put64(queue, 0, l)
@@ -3119,7 +3062,7 @@ def _slice_layer(h, l):
         i += 1
         if depth >= top - 1:
             return 2 * (top - 1) + 1
-        r = _slice_check(h, q)
+        r = slice_check(h, q)
         if r < 0:
             return r
         if r != 1:
@@ -3140,7 +3083,7 @@ def _slice_layer(h, l):
                     is_known = True
                     break
             if not is_known:
-                r = _room(h, BUF_SPLIT, n + 1)
+                r = room_for(h, BUF_SPLIT, n + 1)
                 if r < 0:
                     return r
                 _put64(queue, n, ((depth + 1) << 32) | y)
@@ -3154,7 +3097,7 @@ def _slice_layer(h, l):
 def _node_set(h, table, n):
     """Return the id of the set of the first ``n`` nodes (with their bytes) in ``table``; note its size if it is new."""
     count = _header(h, USED + T_OFF)
-    r = _room(h, T_SIZE, count + 1)
+    r = room_for(h, T_SIZE, count + 1)
     if r < 0:
         return r
     buf = _view(h, table)
@@ -3171,9 +3114,9 @@ def _node_set(h, table, n):
 @_kernel
 def _intern_nodes(h, first, last):
     """Return the node set of ``X_EXITS[first:last]`` (sorted), without their accept sets; GROW possible."""
-    exits = _scratch(h, X_EXITS)
+    exits = scratch_of(h, X_EXITS)
     n = last - first
-    r = _room(h, BUF_NODES, n)
+    r = room_for(h, BUF_NODES, n)
     if r < 0:
         return r
     buf = _view(h, BUF_NODES)
@@ -3187,24 +3130,24 @@ def _intern_nodes(h, first, last):
     return _node_set(h, BUF_NODES, m)
 
 
-@_far
+@far_function
 def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     """Write a new entry from X_TOKENS, a slice layer and groups already in GROUPS; return its id.
 
     Groups of the exits in X_EXITS are made first, behind the ``n_groups`` given.
     """
     words = _header(h, S_WORDS)
-    exits = _scratch(h, X_EXITS)
+    exits = scratch_of(h, X_EXITS)
     groups = _view(h, GROUPS)
     if n_exits > 0:
-        _sort_at(h, exits[0], n_exits, _scratch(h, X_MERGE)[0])
+        _sort_at(h, exits[0], n_exits, scratch_of(h, X_MERGE)[0])
         i = 0
         while i < n_exits:
             a = _get64(exits, i) >> 40
             j = i + 1
             while j < n_exits and _get64(exits, j) >> 40 == a:
                 j += 1
-            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            r = room_for(h, GROUPS, 2 * (g0 + n_groups + 1))
             if r == 0:
                 r = _intern_nodes(h, i, j)
             if r < 0:
@@ -3214,13 +3157,13 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
             n_groups += 1
             i = j
     count = _header(h, USED + E_ATTR)
-    r = _room(h, E_ATTR, (count + 1) * E_STRIDE)
+    r = room_for(h, E_ATTR, (count + 1) * E_STRIDE)
     if r == 0:
-        r = _slot_room(h, ENTRY, 2)
+        r = slot_room(h, ENTRY, 2)
     if r < 0:
         return r
     attr = _view(h, E_ATTR)
-    tokens = _scratch(h, X_TOKENS)
+    tokens = scratch_of(h, X_TOKENS)
     o = count * E_STRIDE
     kind = SPARSE if layer == 0 else LAYER
     dense = layer
@@ -3229,7 +3172,7 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     if n_tokens > _header(h, S_SPARSE):
         kind = DENSE
         dense = _header(h, USED + E_MASK)
-        r = _room(h, E_MASK, (dense + 1) * words)
+        r = room_for(h, E_MASK, (dense + 1) * words)
         if r < 0:
             return r
         mask = _view(h, E_MASK)
@@ -3248,7 +3191,7 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
         _set_header(h, USED + E_MASK, dense + 1)
         kept = 0
     else:
-        r = _room(h, TOKENS, t0 + n_tokens)
+        r = room_for(h, TOKENS, t0 + n_tokens)
         if r < 0:
             return r
         pool = _view(h, TOKENS)
@@ -3266,7 +3209,7 @@ def _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups):
     _set_header(h, USED + GROUPS, g0 + n_groups)
     _set_header(h, USED + E_ATTR, count + 1)
     memo = _view(h, ENTRY)
-    x = _slot(memo, 2, key)
+    x = slot_of(memo, 2, key)
     _put64(memo, 2 * x, key)
     _put64(memo, 2 * x + 1, count)
     _set_header(h, USED + ENTRY, _header(h, USED + ENTRY) + 1)
@@ -3279,13 +3222,13 @@ def _step_less(h, packed, c):
 
     Returns DEAD where the last part is dead, else them; those that are dead as 21 ones.
     """
-    part = _lexer_step(h, packed & 0x1FFFFF, c)
+    part = lexer_step(h, packed & 0x1FFFFF, c)
     if part < 0:
         return part if part <= GROW else DEAD
-    more = _lexer_step(h, (packed >> 21) & 0x1FFFFF, c)
+    more = lexer_step(h, (packed >> 21) & 0x1FFFFF, c)
     if more <= GROW:
         return more
-    whole = _lexer_step(h, packed >> 42, c)
+    whole = lexer_step(h, packed >> 42, c)
     if whole <= GROW:
         return whole
     return (max(whole, -1) & 0x1FFFFF) << 42 | (max(more, -1) & 0x1FFFFF) << 21 | part
@@ -3307,8 +3250,8 @@ def _walk_less(h, first, last, depth0, n_removed, stamp):
     node_token = _view(h, NODE_TOKEN)
     class_of = _view(h, CLASS_OF)
     attr = _view(h, L_ATTR)
-    stack = _scratch(h, X_STACK)
-    mark = _scratch(h, X_MARK)
+    stack = scratch_of(h, X_STACK)
+    mark = scratch_of(h, X_MARK)
     removed = _view(h, BUF_CHARS)
     i = first
     while i < last:
@@ -3335,7 +3278,7 @@ def _walk_less(h, first, last, depth0, n_removed, stamp):
         while i < end:
             token = _get32(node_token, i)
             if token >= 0:
-                r = _room(h, BUF_CHARS, n_removed + 1)
+                r = room_for(h, BUF_CHARS, n_removed + 1)
                 if r < 0:
                     return r
                 _put64(removed, n_removed, token)
@@ -3353,7 +3296,7 @@ def _is_alive_widely(h, t, l):
     """1 if lexer state ``l`` is alive at many nodes of ``t``, else 0, or GROW."""
     nodes = _view(h, NODES)
     class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
+    stack = scratch_of(h, X_STACK)
     off = _view(h, T_OFF)
     pool = _view(h, T_POOL)
     n_alive = 0
@@ -3365,7 +3308,7 @@ def _is_alive_widely(h, t, l):
         while i < end:
             w = _get64(nodes, i)
             depth = (w >> 8) & 0xFFFF
-            s = _lexer_step(h, _get64(stack, depth - 1), _get8(class_of, w & 255))
+            s = lexer_step(h, _get64(stack, depth - 1), _get8(class_of, w & 255))
             if s <= GROW:
                 return s
             if s < 0:
@@ -3379,7 +3322,7 @@ def _is_alive_widely(h, t, l):
     return 0
 
 
-@_far
+@far_function
 def _entry_less(h, t, l):
     """Return the entry of ``(t, l)`` where ``l`` is one element that excludes something, or UNFILLED.
 
@@ -3412,11 +3355,11 @@ def _entry_less(h, t, l):
     if r != 0:
         return r if r < 0 else UNFILLED
     count = _header(h, USED + EL_OFF)
-    r = _room(h, BUF_ELEMENT, n)
+    r = room_for(h, BUF_ELEMENT, n)
     if r == 0:
-        r = _room(h, EL_ATTR, (count + 1) * 3)
+        r = room_for(h, EL_ATTR, (count + 1) * 3)
     if r == 0:
-        r = _room(h, BUF_PLAIN, 1)
+        r = room_for(h, BUF_PLAIN, 1)
     if r < 0:
         return r
     buf = _view(h, BUF_ELEMENT)
@@ -3434,7 +3377,7 @@ def _entry_less(h, t, l):
     if r < 0:
         return r
     _put64(_view(h, BUF_PLAIN), 0, positions + f)
-    more = _lexer_intern(h, BUF_PLAIN, 1)
+    more = lexer_intern(h, BUF_PLAIN, 1)
     if more < 0:
         return more
     shared = _canonical(h, more)
@@ -3444,8 +3387,8 @@ def _entry_less(h, t, l):
     if e0 < 0:
         return e0
     _set_header(h, S_WALK_KEY, 0)
-    stack = _scratch(h, X_STACK)
-    mark = _scratch(h, X_MARK)
+    stack = scratch_of(h, X_STACK)
+    mark = scratch_of(h, X_MARK)
     last_mark = mark[1] - 1
     stamp = _get64(mark, last_mark) + 1
     _put64(mark, last_mark, stamp)
@@ -3454,7 +3397,7 @@ def _entry_less(h, t, l):
     removed = _view(h, BUF_CHARS)
     class_of = _view(h, CLASS_OF)
     for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-        r = _lexer_step(h, part, _get8(class_of, _get64(t_pool, i) >> 32))
+        r = lexer_step(h, part, _get8(class_of, _get64(t_pool, i) >> 32))
         if r <= GROW:
             return r
         if r < 0:
@@ -3469,20 +3412,20 @@ def _entry_less(h, t, l):
     # The tokens that are left. They take the place of a walk's that scratch may still hold.
     _set_header(h, S_WALK_KEY, 0)
     if n_removed > 32:
-        r = _room(h, BUF_CHARS, 2 * n_removed)
+        r = room_for(h, BUF_CHARS, 2 * n_removed)
         if r < 0:
             return r
     _sort_at(h, removed[0], n_removed, removed[0] + 8 * n_removed)
     entries = _view(h, E_ATTR)
     o = e0 * E_STRIDE
     sparse_pool = _view(h, TOKENS)
-    tokens = _scratch(h, X_TOKENS)
+    tokens = scratch_of(h, X_TOKENS)
     n_tokens = 0
     n_found = 0
     first = _get64(entries, o + E_TOK_OFF)
     for i in range(first, first + _get64(entries, o + E_TOK_N)):
         token = _get32(sparse_pool, i)
-        k = _lower_bound(removed, 0, n_removed, token)
+        k = lower_bound(removed, 0, n_removed, token)
         if k < n_removed and _get64(removed, k) == token:
             n_found += 1
         else:
@@ -3499,9 +3442,9 @@ def _entry_less(h, t, l):
         t1 = _get64(groups, 2 * source + 1)
         first = _get64(t_off, t1)
         last = _get64(t_off, t1 + 1)
-        r = _room(h, BUF_NODES, last - first)
+        r = room_for(h, BUF_NODES, last - first)
         if r == 0:
-            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            r = room_for(h, GROUPS, 2 * (g0 + n_groups + 1))
         if r < 0:
             return r
         left = _view(h, BUF_NODES)
@@ -3525,7 +3468,7 @@ def _entry_less(h, t, l):
         return _store_entry(h, key, n_tokens, 0, layer, g0, n_groups)
     words = _header(h, S_WORDS)
     dense = _header(h, USED + E_MASK)
-    r = _room(h, E_MASK, (dense + 1) * words)
+    r = room_for(h, E_MASK, (dense + 1) * words)
     if r < 0:
         return r
     mask = _view(h, E_MASK)
@@ -3547,7 +3490,7 @@ def _entry_less(h, t, l):
     return found
 
 
-@_far
+@far_function
 def _model(h, l):
     """Return the state in which most of a lexeme that has reached ``l`` is read, or -1.
 
@@ -3565,7 +3508,7 @@ def _model(h, l):
         chosen = -1
         votes = 0
         for byte in range(128):
-            s = _lexer_step(h, q, _get8(class_of, byte))
+            s = lexer_step(h, q, _get8(class_of, byte))
             if s == LIMIT:
                 _put32(attr, l * L_STRIDE + L_MODEL, -1)
                 return -1
@@ -3596,8 +3539,8 @@ def _model(h, l):
 
 @_kernel
 def _step_or_dead(h, l, c):
-    """`_lexer_step` of a state that may be dead."""
-    return l if l < 0 else _lexer_step(h, l, c)
+    """`lexer_step` of a state that may be dead."""
+    return l if l < 0 else lexer_step(h, l, c)
 
 
 @_kernel
@@ -3618,11 +3561,11 @@ def _walk_apart(h, first, last, depth0, n_tokens, n_gone, n_exits, stamp, n_mark
     class_of = _view(h, CLASS_OF)
     attr = _view(h, L_ATTR)
     follow = _view(h, A_ATTR)
-    stack = _scratch(h, X_STACK)
-    tokens = _scratch(h, X_TOKENS)
-    gone = _scratch(h, X_MERGE)
-    exits = _scratch(h, X_EXITS)
-    mark = _scratch(h, X_MARK)
+    stack = scratch_of(h, X_STACK)
+    tokens = scratch_of(h, X_TOKENS)
+    gone = scratch_of(h, X_MERGE)
+    exits = scratch_of(h, X_EXITS)
+    mark = scratch_of(h, X_MARK)
     i = first
     while i < last:
         w = _get64(nodes, i)
@@ -3647,7 +3590,7 @@ def _walk_apart(h, first, last, depth0, n_tokens, n_gone, n_exits, stamp, n_mark
                     and _get32(follow, 2 * a) != 0
                 ):
                     if n_exits >= exits[1]:
-                        return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_gone, n_exits, n_marked
+                        return ask_for(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_gone, n_exits, n_marked
                     _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
                     n_exits += 1
         if l == g or (l < 0 and g < 0):
@@ -3657,12 +3600,12 @@ def _walk_apart(h, first, last, depth0, n_tokens, n_gone, n_exits, stamp, n_mark
         if t >= 0:
             if g < 0:
                 if n_tokens >= tokens[1]:
-                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_gone, n_exits, n_marked
+                    return ask_for(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16), n_gone, n_exits, n_marked
                 _put32(tokens, n_tokens, t)
                 n_tokens += 1
             elif l < 0:
                 if n_gone >= gone[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16), n_gone, n_exits, n_marked
+                    return ask_for(h, N_TABLES + X_EXITS, 2 * n_gone + 16), n_gone, n_exits, n_marked
                 _put64(gone, n_gone, t)
                 n_gone += 1
         _put64(stack, depth, _two_states(l, g))
@@ -3686,8 +3629,8 @@ def _shared_part(h, t, l, g):
     for i in range(_get64(off, t), _get64(off, t + 1)):
         v = _get64(pool, i)
         c = _get8(class_of, v >> 32)
-        s = _lexer_step(h, l, c)
-        s2 = _lexer_step(h, g, c)
+        s = lexer_step(h, l, c)
+        s2 = lexer_step(h, g, c)
         if s <= GROW or s2 <= GROW:
             return min(s, s2)
         if s2 >= 0:
@@ -3698,7 +3641,7 @@ def _shared_part(h, t, l, g):
     return 1 if shared >= _header(h, S_SPLIT_SIZE) and 2 * lost < shared else 0
 
 
-@_far
+@far_function
 def _entry_like(h, t, l, g):
     """Return the entry of ``(t, l)`` made from that of ``(t, g)``, by walking only where they differ; DEAD if unfit."""
     r = _shared_part(h, t, l, g)
@@ -3719,18 +3662,18 @@ def _entry_like(h, t, l, g):
         return DEAD
     words = _header(h, S_WORDS)
     dense = _header(h, USED + E_MASK)
-    r = _room(h, E_MASK, (dense + 1) * words)
+    r = room_for(h, E_MASK, (dense + 1) * words)
     if r < 0:
         return r
     _set_header(h, S_WALK_KEY, 0)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
     class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
-    tokens = _scratch(h, X_TOKENS)
-    gone = _scratch(h, X_MERGE)
-    exits = _scratch(h, X_EXITS)
-    mark = _scratch(h, X_MARK)
+    stack = scratch_of(h, X_STACK)
+    tokens = scratch_of(h, X_TOKENS)
+    gone = scratch_of(h, X_MERGE)
+    exits = scratch_of(h, X_EXITS)
+    mark = scratch_of(h, X_MARK)
     t_off = _view(h, T_OFF)
     t_pool = _view(h, T_POOL)
     last_mark = mark[1] - 1
@@ -3743,8 +3686,8 @@ def _entry_like(h, t, l, g):
     for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
         v = _get64(t_pool, i)
         c = _get8(class_of, v >> 32)
-        s = _lexer_step(h, l, c)
-        s2 = _lexer_step(h, g, c)
+        s = lexer_step(h, l, c)
+        s2 = lexer_step(h, g, c)
         if s <= GROW or s2 <= GROW:
             return min(s, s2)
         if s == s2 or (s < 0 and s2 < 0):
@@ -3755,12 +3698,12 @@ def _entry_like(h, t, l, g):
         if token >= 0:
             if s2 < 0:
                 if n_tokens >= tokens[1]:
-                    return _need(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16)
+                    return ask_for(h, N_TABLES + X_TOKENS, 2 * n_tokens + 16)
                 _put32(tokens, n_tokens, token)
                 n_tokens += 1
             elif s < 0:
                 if n_gone >= gone[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n_gone + 16)
+                    return ask_for(h, N_TABLES + X_EXITS, 2 * n_gone + 16)
                 _put64(gone, n_gone, token)
                 n_gone += 1
         if w >> 24 > 1:
@@ -3771,7 +3714,7 @@ def _entry_like(h, t, l, g):
             )
             if n_tokens < 0:
                 return n_tokens
-    r = _work(h, 10 + (n_marked + n_tokens + n_gone) // 16)
+    r = count_work(h, 10 + (n_marked + n_tokens + n_gone) // 16)
     if r < 0:
         return r
     mask = _view(h, E_MASK)
@@ -3807,7 +3750,7 @@ def _entry_like(h, t, l, g):
                     is_same = False
                     break
         if is_same:
-            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            r = room_for(h, GROUPS, 2 * (g0 + n_groups + 1))
             if r < 0:
                 return r
             _put64(groups, 2 * (g0 + n_groups), a)
@@ -3818,7 +3761,7 @@ def _entry_like(h, t, l, g):
             v = _get64(t_pool, k)
             if _get64(mark, v & LOW32) != stamp:
                 if n_exits >= exits[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16)
+                    return ask_for(h, N_TABLES + X_EXITS, 2 * n_exits + 16)
                 _put64(exits, n_exits, (a << 40) | v)
                 n_exits += 1
     e = _store_entry(h, (t << 32) | l, 0, n_exits, 0, g0, n_groups)
@@ -3843,7 +3786,7 @@ def _is_long(h, t, l):
     size = 0
     for i in range(_get64(off, t), _get64(off, t + 1)):
         v = _get64(pool, i)
-        s = _lexer_step(h, l, _get8(class_of, v >> 32))
+        s = lexer_step(h, l, _get8(class_of, v >> 32))
         if s <= GROW:
             return s
         if s >= 0:
@@ -3853,26 +3796,26 @@ def _is_long(h, t, l):
     return 0
 
 
-@_far
+@far_function
 def _living_part(h, t, l):
     """Return the set of the nodes of ``t`` whose byte ``l`` can read.
 
     Sets that differ only in what ``l`` can't read then share an entry.
     """
     class_of = _view(h, CLASS_OF)
-    exits = _scratch(h, X_EXITS)
+    exits = scratch_of(h, X_EXITS)
     off = _view(h, T_OFF)
     pool = _view(h, T_POOL)
     _set_header(h, S_WALK_KEY, 0)
     n = 0
     for i in range(_get64(off, t), _get64(off, t + 1)):
         v = _get64(pool, i)
-        s = _lexer_step(h, l, _get8(class_of, v >> 32))
+        s = lexer_step(h, l, _get8(class_of, v >> 32))
         if s <= GROW:
             return s
         if s >= 0:
             if n >= exits[1]:
-                return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
+                return ask_for(h, N_TABLES + X_EXITS, 2 * n + 16)
             _put64(exits, n, v)
             n += 1
     if n == _get64(off, t + 1) - _get64(off, t):
@@ -3886,12 +3829,12 @@ def _is_large(h, t):
     return 1 if _get64(_view(h, T_SIZE), t) >> 2 >= _header(h, S_SPLIT_SIZE) else 0
 
 
-@_far
+@far_function
 def _entry_whole(h, t, l):
     """Return the entry of ``(t, l)`` by walking all of ``t`` with all of ``l``, or by what is known of like ones."""
     memo = _view(h, ENTRY)
     key = (t << 32) | l
-    x = _slot(memo, 2, key)
+    x = slot_of(memo, 2, key)
     if _get64(memo, 2 * x) == key:
         return _get64(memo, 2 * x + 1)
     r = _entry_less(h, t, l)
@@ -3926,10 +3869,10 @@ def _entry_whole(h, t, l):
             e = _entry_whole(h, part, l)
             if e < 0:
                 return e
-            r = _slot_room(h, ENTRY, 2)
+            r = slot_room(h, ENTRY, 2)
             if r < 0:
                 return r
-            x = _slot(memo, 2, key)
+            x = slot_of(memo, 2, key)
             _put64(memo, 2 * x, key)
             _put64(memo, 2 * x + 1, e)
             _set_header(h, USED + ENTRY, _header(h, USED + ENTRY) + 1)
@@ -3955,7 +3898,7 @@ def _entry_whole(h, t, l):
         n_tokens, n_exits = _walk_set(h, t, l, low, high)
         if n_tokens < 0:
             return n_tokens
-        r = _work(h, 10 + (n_tokens + n_exits) // 16)
+        r = count_work(h, 10 + (n_tokens + n_exits) // 16)
         _set_header(h, S_WALK_TOKENS, n_tokens)
         _set_header(h, S_WALK_EXITS, n_exits)
         _set_header(h, S_WALK_KEY, key + 1)
@@ -3975,9 +3918,9 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
     row = _view(h, L_ROW)
     attr = _view(h, L_ATTR)
     follow = _view(h, A_ATTR)
-    stack = _scratch(h, X_STACK)
-    exits = _scratch(h, X_EXITS)
-    mark = _scratch(h, X_MARK)
+    stack = scratch_of(h, X_STACK)
+    exits = scratch_of(h, X_EXITS)
+    mark = scratch_of(h, X_MARK)
     classes = _header(h, S_CLASSES)
     i = first
     while i < last:
@@ -3987,7 +3930,7 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
         c = _get8(class_of, w & 255)
         l = _get32(row, above * classes + c)
         if l == UNFILLED:
-            l = _fill(h, above, c)
+            l = fill_mask(h, above, c)
             if l <= GROW:
                 return l, n_marked
         if depth > depth0 + 1:
@@ -4000,7 +3943,7 @@ def _walk_mixed(h, first, last, depth0, n_exits, stamp, n_marked):
                 and _get32(follow, 2 * a) != 0
             ):
                 if n_exits >= exits[1]:
-                    return _need(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_marked
+                    return ask_for(h, N_TABLES + X_EXITS, 2 * n_exits + 16), n_marked
                 _put64(exits, n_exits, (a << 40) | ((w & 255) << 32) | i)
                 n_exits += 1
         if l >= 0 and _get32(attr, l * L_STRIDE + L_PURE) == -1:
@@ -4023,7 +3966,7 @@ def _is_nested(h, t):
     nodes = _view(h, NODES)
     first = _get64(off, t)
     n = _get64(off, t + 1) - first
-    r = _room(h, BUF_NODES, 2 * n)
+    r = room_for(h, BUF_NODES, 2 * n)
     if r < 0:
         return r
     buf = _view(h, BUF_NODES)
@@ -4041,7 +3984,7 @@ def _is_nested(h, t):
     return 0
 
 
-@_far
+@far_function
 def _entry(h, t, l):
     """Return the entry of ``(t, l)``: for several terminals and a large ``t``, put together per terminal.
 
@@ -4051,7 +3994,7 @@ def _entry(h, t, l):
     attr = _view(h, L_ATTR)
     memo = _view(h, ENTRY)
     key = (t << 32) | l
-    x = _slot(memo, 2, key)
+    x = slot_of(memo, 2, key)
     if _get64(memo, 2 * x) == key:
         return _get64(memo, 2 * x + 1)
     if _get32(attr, l * L_STRIDE + L_PURE) != -1 or _header(h, S_USE_SPLIT) == 0:
@@ -4074,32 +4017,32 @@ def _entry(h, t, l):
     # Terminal by terminal; values are few, so the double loop is cheaper than sorting.
     n_parts = 0
     for i in range(n):
-        owner = _terminal_of(h, _get64(pool, first + i))
+        owner = terminal_of(h, _get64(pool, first + i))
         if owner < 0:
             continue
         is_first = True
         for j in range(i):
-            if _terminal_of(h, _get64(pool, first + j)) == owner:
+            if terminal_of(h, _get64(pool, first + j)) == owner:
                 is_first = False
                 break
         if not is_first:
             continue
         buf = _view(h, BUF_LEXER)
-        r = _room(h, BUF_LEXER, n)
+        r = room_for(h, BUF_LEXER, n)
         if r < 0:
             return r
         m = 0
         for j in range(i, n):
             v = _get64(pool, first + j)
-            if _terminal_of(h, v) == owner:
+            if terminal_of(h, v) == owner:
                 _put64(buf, m, v)
                 m += 1
-        alone = _lexer_intern(h, BUF_LEXER, m)
+        alone = lexer_intern(h, BUF_LEXER, m)
         if alone >= 0:
             alone = _canonical(h, alone)
         if alone < 0:
             return alone
-        r = _room(h, BUF_CONFIG, n_parts + 1)
+        r = room_for(h, BUF_CONFIG, n_parts + 1)
         if r < 0:
             return r
         _put64(parts, n_parts, alone)
@@ -4110,9 +4053,9 @@ def _entry(h, t, l):
             return r
         _put64(parts, i, r)
     _set_header(h, S_WALK_KEY, 0)
-    stack = _scratch(h, X_STACK)
+    stack = scratch_of(h, X_STACK)
     class_of = _view(h, CLASS_OF)
-    mark = _scratch(h, X_MARK)
+    mark = scratch_of(h, X_MARK)
     # Marks live in scratch shared by many specs: the slot behind the nodes holds the last stamp used there.
     last_mark = mark[1] - 1
     stamp = _get64(mark, last_mark) + 1
@@ -4120,7 +4063,7 @@ def _entry(h, t, l):
     n_exits = 0
     n_marked = 0
     for i in range(_get64(t_off, t), _get64(t_off, t + 1)):
-        s = _lexer_step(h, l, _get8(class_of, _get64(t_pool, i) >> 32))
+        s = lexer_step(h, l, _get8(class_of, _get64(t_pool, i) >> 32))
         if s <= GROW:
             return s
         if s >= 0 and _get32(attr, s * L_STRIDE + L_PURE) == -1:
@@ -4135,7 +4078,7 @@ def _entry(h, t, l):
     # Tokens: the union, as a list if it stays sparse.
     entries = _view(h, E_ATTR)
     sparse_pool = _view(h, TOKENS)
-    tokens = _scratch(h, X_TOKENS)
+    tokens = scratch_of(h, X_TOKENS)
     n_tokens = 0
     layer = 0
     words = _header(h, S_WORDS)
@@ -4147,7 +4090,7 @@ def _entry(h, t, l):
             layer = max(layer, _get64(entries, o + E_DENSE))
         elif kind == DENSE:
             n_dense += 1
-    limit = _scratch(h, X_TOKENS)[1]
+    limit = scratch_of(h, X_TOKENS)[1]
     is_full = n_dense > 0
     if not is_full:
         for i in range(n_parts):
@@ -4175,7 +4118,7 @@ def _entry(h, t, l):
                         break
             if is_hit:
                 m = 0
-                r = _room(h, BUF_NODES, _get64(t_off, t1 + 1) - _get64(t_off, t1))
+                r = room_for(h, BUF_NODES, _get64(t_off, t1 + 1) - _get64(t_off, t1))
                 if r < 0:
                     return r
                 buf = _view(h, BUF_NODES)
@@ -4189,7 +4132,7 @@ def _entry(h, t, l):
                 t1 = _node_set(h, BUF_NODES, m)
                 if t1 < 0:
                     return t1
-            r = _room(h, GROUPS, 2 * (g0 + n_groups + 1))
+            r = room_for(h, GROUPS, 2 * (g0 + n_groups + 1))
             if r < 0:
                 return r
             _put64(groups, 2 * (g0 + n_groups), _get64(groups, 2 * source))
@@ -4198,7 +4141,7 @@ def _entry(h, t, l):
     if not is_full:
         return _store_entry(h, key, n_tokens, n_exits, layer, g0, n_groups)
     dense = _header(h, USED + E_MASK)
-    r = _room(h, E_MASK, (dense + 1) * words)
+    r = room_for(h, E_MASK, (dense + 1) * words)
     if r < 0:
         return r
     mask = _view(h, E_MASK)
@@ -4247,7 +4190,7 @@ def _push_result(h, e):
     if _get64(attr, e * E_STRIDE + E_KIND) == SPARSE and _get64(attr, e * E_STRIDE + E_TOK_N) == 0:
         return 0
     n = _header(h, USED + RESULT)
-    r = _room(h, RESULT, n + 1)
+    r = room_for(h, RESULT, n + 1)
     if r < 0:
         return r
     _put64(_view(h, RESULT), n, e)
@@ -4255,18 +4198,18 @@ def _push_result(h, e):
     return 0
 
 
-@_far
+@far_function
 def _list_intern(h, first):
     """Intern the entries ``RESULT[first:]`` as a list and cut RESULT back to ``first`` plus that list."""
     result = _view(h, RESULT)
     n = _header(h, USED + RESULT) - first
-    r = _room(h, RESULT, first + 2 * n + 1)
+    r = room_for(h, RESULT, first + 2 * n + 1)
     if r < 0:
         return r
     part = (result[0] + 8 * first, result[1] - first)
     # Lists of visits have much in common: drop repeats before sorting.
     entries = _view(h, E_ATTR)
-    stamp = _next_stamp(h)
+    stamp = next_stamp(h)
     m = 0
     for i in range(n):
         v = _get64(part, i)
@@ -4276,7 +4219,7 @@ def _list_intern(h, first):
             m += 1
     _sort_at(h, part[0], m, part[0] + 8 * m)
     count = _header(h, USED + V_OFF)
-    r = _room(h, V_ATTR, 2 * count + 2)
+    r = room_for(h, V_ATTR, 2 * count + 2)
     if r < 0:
         return r
     v = _intern(h, V_OFF, part, m)
@@ -4300,7 +4243,7 @@ def _append_list(h, v):
     n = _header(h, USED + RESULT)
     first = _get64(off, v)
     last = _get64(off, v + 1)
-    r = _room(h, RESULT, n + last - first)
+    r = room_for(h, RESULT, n + last - first)
     if r < 0:
         return r
     result = _view(h, RESULT)
@@ -4315,10 +4258,10 @@ def _situation_of(h, p):
     return _get32(_view(h, P_ATTR), P_STRIDE * p + P_SITUATION)
 
 
-@_far
+@far_function
 def _without_continuations(h, t, l):
     """Return node set ``t`` without the nodes whose first byte continues the greedy lexeme ``l``; -1 if none."""
-    exits = _scratch(h, X_EXITS)
+    exits = scratch_of(h, X_EXITS)
     class_of = _view(h, CLASS_OF)
     _set_header(h, S_WALK_KEY, 0)
     n = 0
@@ -4326,12 +4269,12 @@ def _without_continuations(h, t, l):
     pool = _view(h, T_POOL)
     for i in range(_get64(off, t), _get64(off, t + 1)):
         v = _get64(pool, i)
-        s = _lexer_step(h, l, _get8(class_of, v >> 32))
+        s = lexer_step(h, l, _get8(class_of, v >> 32))
         if s <= GROW:
             return s
         if s == DEAD:
             if n >= exits[1]:
-                return _need(h, N_TABLES + X_EXITS, 2 * n + 16)
+                return ask_for(h, N_TABLES + X_EXITS, 2 * n + 16)
             _put64(exits, n, v)
             n += 1
     if n == 0:
@@ -4339,20 +4282,20 @@ def _without_continuations(h, t, l):
     return _intern_nodes(h, 0, n)
 
 
-@_far
+@far_function
 def _exact_entry(h, t):
     """Return an entry of the tokens below node set ``t`` that the matcher state whose mask this is can read."""
     d = _header(h, S_VISITED)
     key = (1 << 62) | (t << 31) | d
     memo = _view(h, ENTRY)
-    x = _slot(memo, 2, key)
+    x = slot_of(memo, 2, key)
     if _get64(memo, 2 * x) == key:
         return _get64(memo, 2 * x + 1)
     off = _view(h, T_OFF)
     pool = _view(h, T_POOL)
     nodes = _view(h, NODES)
     node_token = _view(h, NODE_TOKEN)
-    tokens = _scratch(h, X_TOKENS)
+    tokens = scratch_of(h, X_TOKENS)
     _set_header(h, S_WALK_KEY, 0)
     n = 0
     for k in range(_get64(off, t), _get64(off, t + 1)):
@@ -4363,29 +4306,29 @@ def _exact_entry(h, t):
             i += 1
             if token < 0:
                 continue
-            r = _work(h, 1)
+            r = count_work(h, 1)
             if r == 0:
-                r = _advance_token(h, d, token)
+                r = advance_token(h, d, token)
             if r <= GROW:
                 return r
             if r >= 0:
                 if n >= tokens[1]:
-                    return _need(h, N_TABLES + X_TOKENS, 2 * n + 16)
+                    return ask_for(h, N_TABLES + X_TOKENS, 2 * n + 16)
                 _put32(tokens, n, token)
                 n += 1
     return _store_entry(h, key, n, 0, 0, _header(h, USED + GROUPS), 0)
 
 
-@_far
+@far_function
 def _visit(h, t, p, l, depth):
     """Collect the entries reached from node set ``t`` in configuration ``(p, l)`` into RESULT.
 
     Returns the lowest index of the path whose state a completion reached (large if none): a result that stays
     inside is *closed*, depends on the situation of ``p`` alone, and is remembered under it. -1: outside.
     """
-    r = _room(h, PATH, depth + 1)
+    r = room_for(h, PATH, depth + 1)
     if r == 0:
-        r = _work(h, 1)
+        r = count_work(h, 1)
     if r < 0:
         return r
     path = _view(h, PATH)
@@ -4402,7 +4345,7 @@ def _visit(h, t, p, l, depth):
         return r
     low = 1 << 30
     if _situation_of(h, p) == UNFILLED:
-        r = _start_lexer(h, p)
+        r = start_lexer(h, p)
         if r <= GROW:
             return r
     lex = _view(h, L_ATTR)
@@ -4426,19 +4369,19 @@ def _visit(h, t, p, l, depth):
             a = _get64(groups, 2 * g)
             t1 = _get64(groups, 2 * g + 1)
         key = (_situation_of(h, p) << 24) | a
-        x = _slot(tsteps, 2, key)
+        x = slot_of(tsteps, 2, key)
         if use_visits != 0 and g >= g0 and _get64(tsteps, 2 * x) == key:
             z = _get64(tsteps, 2 * x + 1)
             if z < 0:
                 continue
             visit_key = (t1 << 32) | z
-            y = _slot(visits, 2, visit_key)
+            y = slot_of(visits, 2, visit_key)
             if _get64(visits, 2 * y) == visit_key and _get64(visits, 2 * y + 1) >= 0:
                 r = _append_list(h, _get64(visits, 2 * y + 1))
                 if r < 0:
                     return r
                 continue
-        p1 = _parser_go(h, p, a)
+        p1 = parser_go(h, p, a)
         if p1 <= GROW:
             return p1
         w = _get64(steps, 3 * _header(h, S_MARK) + 2)
@@ -4456,7 +4399,7 @@ def _visit(h, t, p, l, depth):
             # How its line may end depends on the blocks around it.
             low = -1
         elif n_reached == 0 and use_visits != 0 and _get64(tsteps, 2 * x) != key:
-            r = _slot_room(h, TSTEP, 2)
+            r = slot_room(h, TSTEP, 2)
             if r < 0:
                 return r
             _put64(tsteps, 2 * x, key)
@@ -4473,7 +4416,7 @@ def _visit(h, t, p, l, depth):
                 return r
             low = -1
             continue
-        l0 = _start_lexer(h, p1)
+        l0 = start_lexer(h, p1)
         if l0 <= GROW:
             return l0
         if l0 < 0:
@@ -4485,7 +4428,7 @@ def _visit(h, t, p, l, depth):
             if t1 < 0:
                 continue
         visit_key = (t1 << 32) | _situation_of(h, p1)
-        y = _slot(visits, 2, visit_key)
+        y = slot_of(visits, 2, visit_key)
         is_open = False
         if use_visits != 0 and _get64(visits, 2 * y) == visit_key:
             if _get64(visits, 2 * y + 1) >= 0:
@@ -4495,14 +4438,14 @@ def _visit(h, t, p, l, depth):
                 continue
             is_open = True
         # An equal visit that was open has put all its tokens into this mask already.
-        r = _room(h, OPEN_SLOTS, _header(h, USED + OPEN_SLOTS) + 1)
+        r = room_for(h, OPEN_SLOTS, _header(h, USED + OPEN_SLOTS) + 1)
         if r == 0:
-            r = _slot_room(h, OPEN, 1)
+            r = slot_room(h, OPEN, 1)
         if r < 0:
             return r
         memo = _view(h, OPEN)
         open_key = (t1 << 32) | p1
-        s = _slot(memo, 1, open_key)
+        s = slot_of(memo, 1, open_key)
         if _get64(memo, s) == open_key:
             low = -1
             continue
@@ -4511,11 +4454,11 @@ def _visit(h, t, p, l, depth):
         if deep <= GROW:
             return deep
         if deep < depth + 1:
-            s = _slot(memo, 1, open_key)
+            s = slot_of(memo, 1, open_key)
             if _get64(memo, s) != open_key:
-                r = _slot_room(h, OPEN, 1)
+                r = slot_room(h, OPEN, 1)
                 if r == 0:
-                    r = _room(h, OPEN_SLOTS, _header(h, USED + OPEN_SLOTS) + 1)
+                    r = room_for(h, OPEN_SLOTS, _header(h, USED + OPEN_SLOTS) + 1)
                 if r < 0:
                     return r
                 _put64(memo, s, open_key)
@@ -4529,10 +4472,10 @@ def _visit(h, t, p, l, depth):
                 result = _list_intern(h, n_result)
                 if result < 0:
                     return result
-            r = _slot_room(h, VISIT, 2)
+            r = slot_room(h, VISIT, 2)
             if r < 0:
                 return r
-            y = _slot(visits, 2, visit_key)
+            y = slot_of(visits, 2, visit_key)
             if _get64(visits, 2 * y) != visit_key:
                 _put64(visits, 2 * y, visit_key)
                 _set_header(h, USED + VISIT, _header(h, USED + VISIT) + 1)
@@ -4552,7 +4495,7 @@ def _clear_open(h):
     _set_header(h, USED + OPEN, 0)
 
 
-@_far
+@far_function
 def _state_list(h, d):
     """Return the list of entries whose tokens are the mask of matcher state ``d`` (end tokens apart)."""
     attr = _view(h, D_ATTR)
@@ -4619,7 +4562,7 @@ def _assemble(h, v, out):
             _put32(out, t >> 5, _get32(out, t >> 5) | (1 << (t & 31)))
 
 
-@_far
+@far_function
 def _remember_mask(h, v, address):
     """Keep a copy of the mask of list ``v`` at ``address``; make room by the clock algorithm at the limit."""
     words = _header(h, S_WORDS)
@@ -4629,9 +4572,9 @@ def _remember_mask(h, v, address):
     attr = _view(h, V_ATTR)
     slot = n
     if n < _header(h, S_MASK_SLOTS):
-        r = _room(h, MASKS, (n + 1) * words)
+        r = room_for(h, MASKS, (n + 1) * words)
         if r == 0:
-            r = _room(h, MASK_OWNER, 2 * n + 2)
+            r = room_for(h, MASK_OWNER, 2 * n + 2)
         if r < 0:
             return r
         _set_header(h, USED + MASKS, n + 1)
@@ -4652,7 +4595,7 @@ def _remember_mask(h, v, address):
     return 0
 
 
-@_far
+@far_function
 def _fill_quick(h, d, address):
     """Write the mask of ``d`` if its entries are known: 1, else 0."""
     v = _get32(_view(h, D_ATTR), 4 * d)
@@ -4687,7 +4630,7 @@ def _fill_mask(h, d, address):
     v = _state_list(h, d)
     if v < 0:
         return v
-    r = _state_accepting(h, d)
+    r = state_accepting(h, d)
     if r < 0:
         return r
     return _fill_quick(h, d, address)
@@ -4703,7 +4646,7 @@ def _advance_bytes(h, d, address, n, count_address):
     data = (address, n)
     count = (count_address, 1)
     for i in range(n):
-        r = _state_step(h, d, _get8(class_of, _get8(data, i)))
+        r = state_step(h, d, _get8(class_of, _get8(data, i)))
         if r < 0:
             _put64(count, 0, i)
             return r
@@ -4713,7 +4656,7 @@ def _advance_bytes(h, d, address, n, count_address):
 
 
 @_kernel
-def _advance_token(h, d, token):
+def advance_token(h, d, token):
     """Step over the bytes of a token; return the state or DEAD (also for ids without bytes)."""
     off = _view(h, TOKEN_OFF)
     data = _view(h, TOKEN_DATA)
@@ -4723,7 +4666,7 @@ def _advance_token(h, d, token):
     if first == last:
         return DEAD
     for i in range(first, last):
-        d = _state_step(h, d, _get8(class_of, _get8(data, i)))
+        d = state_step(h, d, _get8(class_of, _get8(data, i)))
         if d < 0:
             return d
     return d
@@ -4738,9 +4681,9 @@ def _start(h):
         flags |= _header(h, S_IGNORED_MOST) << P_IGNORED
     if _header(h, S_START_NULLABLE) != 0:
         flags |= P_ACCEPTING
-    r = _room(h, BUF_KERNEL, 2)
+    r = room_for(h, BUF_KERNEL, 2)
     if r == 0:
-        r = _room(h, BUF_CONFIG, n_starts + 1)
+        r = room_for(h, BUF_CONFIG, n_starts + 1)
     if r < 0:
         return r
     # Dotted states from 0 on start the augmented rule; origin -1 is stored as 0. Where the only text is the empty
@@ -4756,7 +4699,7 @@ def _start(h):
         for i in range(3):
             if r >= 0:
                 t = _header(h, S_NEWLINE if i == 0 else S_INDENT if i == 1 else S_DEDENT)
-                r = _accept_one(h, t)
+                r = accept_one(h, t)
                 _set_header(h, S_AFTER_NEWLINE + i, r)
         if r < 0:
             return r
@@ -4769,11 +4712,11 @@ def _start(h):
         p = _parser_intern(h, n, flags, -1, 0)
         if p < 0:
             return p
-        l = _start_lexer(h, p)
+        l = start_lexer(h, p)
         if l < 0:
             return l
         _put64(_view(h, BUF_CONFIG), i, (p << 32) | l)
-    return _configuration_intern(h, n_starts)
+    return configuration_intern(h, n_starts)
 
 
 @_kernel
@@ -4782,14 +4725,14 @@ def _live_classes(h, d, address):
     classes = _header(h, S_CLASSES)
     out = (address, classes)
     for c in range(classes):
-        r = _state_step(h, d, c)
+        r = state_step(h, d, c)
         if r <= GROW:
             return r
         _put32(out, c, 1 if r >= 0 else 0)
     return 0
 
 
-@_far
+@far_function
 def _forced_bytes(h, d, address, most, count_address):
     """Append forced bytes (int32 each) at ``address`` while exactly one byte can come and the text can't end.
 
@@ -4802,7 +4745,7 @@ def _forced_bytes(h, d, address, most, count_address):
     count = (count_address, 1)
     n = 0
     while n < most:
-        r = _state_accepting(h, d)
+        r = state_accepting(h, d)
         if r <= GROW:
             return r
         if r == 1:
@@ -4812,7 +4755,7 @@ def _forced_bytes(h, d, address, most, count_address):
         for c in range(classes):
             r = _get32(row, d * classes + c)
             if r == UNFILLED:
-                r = _state_fill(h, d, c)
+                r = state_fill(h, d, c)
                 if r <= GROW:
                     return r
             if r >= 0:
@@ -4829,7 +4772,7 @@ def _forced_bytes(h, d, address, most, count_address):
     return d
 
 
-@_far
+@far_function
 def _set_starts(h, terminal, address, n):
     """Make the element of a Boolean terminal: literals are ``lexer state << 1 | sign``; return its value.
 
@@ -4838,9 +4781,9 @@ def _set_starts(h, terminal, address, n):
     literals = (address, n)
     buf = _view(h, BUF_ELEMENT)
     count = _header(h, USED + EL_OFF)
-    r = _room(h, BUF_ELEMENT, n + 1)
+    r = room_for(h, BUF_ELEMENT, n + 1)
     if r == 0:
-        r = _room(h, EL_ATTR, (count + 1) * 3)
+        r = room_for(h, EL_ATTR, (count + 1) * 3)
     if r < 0:
         return r
     _put64(buf, 0, terminal)
@@ -4866,13 +4809,13 @@ def _set_starts(h, terminal, address, n):
 def _make_lexer(h, address, n):
     """Return the lexer state of the ``n`` values at ``address``."""
     values = (address, n)
-    r = _room(h, BUF_LEXER, n)
+    r = room_for(h, BUF_LEXER, n)
     if r < 0:
         return r
     buf = _view(h, BUF_LEXER)
     for i in range(n):
         _put64(buf, i, _get64(values, i))
-    return _lexer_intern(h, BUF_LEXER, n)
+    return lexer_intern(h, BUF_LEXER, n)
 
 
 # ------------------------------------------------------------------------------------------ entry points
@@ -4913,11 +4856,11 @@ def accepting_quick(h, d):
 def run(op, h, a, b, c, d):
     """Run one operation on the arena whose header lies at ``h``; the meaning of the rest depends on ``op``."""
     if op == OP_ADVANCE_TOKEN:
-        return _advance_token(h, a, b)
+        return advance_token(h, a, b)
     if op == OP_FILL_MASK:
         return _fill_mask(h, a, b)
     if op == OP_ACCEPTING:
-        return _state_accepting(h, a)
+        return state_accepting(h, a)
     if op == OP_START:
         return _start(h)
     if op == OP_ADVANCE_BYTES:
@@ -4953,7 +4896,7 @@ def rehash_memo(old, n_old, new, n_new, stride):
     for i in range(n_old):
         key = _get64(source, i * stride)
         if key >= 0:
-            x = _slot(target, stride, key)
+            x = slot_of(target, stride, key)
             for k in range(stride):
                 _put64(target, x * stride + k, _get64(source, i * stride + k))
     return 0
@@ -5095,2055 +5038,3 @@ def block_rows_64(logits, row_stride, width, words, n_words, rows, n_rows, block
             if (word >> (j & 31)) & 1 == 0:
                 _put64(rest, j, blocked)
     return 0
-
-
-# ------------------------------------------------------------------------------------------ costs
-#
-# Tokens to finish, from small to large: of a lexer value to the end of its lexeme, of a dotted state to the end
-# of its rule, of a parser state after one of its rules or terminals, of a matcher state. There are two kinds.
-# Kind 0 counts tokens that are enough, cut at the ends of lexemes: from a state of cost k > 0 some token leads
-# to a state of cost k - 1 at most. Kind 1 counts tokens that are necessary, namely those that begin in each
-# lexeme. Lexer values can be taken one by one, because a lexeme may end where any of them accepts.
-
-
-@_kernel
-def _note(h, key, value, token, stamp, n):
-    """Append (value, token) to BUF_WALK unless ``key`` was noted under ``stamp``; return the new length."""
-    memo = _view(h, SEEN)
-    x = _slot(memo, 2, key)
-    is_new = _get64(memo, 2 * x) != key
-    if not is_new and _get64(memo, 2 * x + 1) == stamp:
-        return n
-    r = _room(h, BUF_WALK, 2 * n + 2)
-    if r == 0 and is_new:
-        r = _slot_room(h, SEEN, 2)
-    if r < 0:
-        return r
-    if is_new:
-        _put64(memo, 2 * x, key)
-        _set_header(h, USED + SEEN, _header(h, USED + SEEN) + 1)
-    _put64(memo, 2 * x + 1, stamp)
-    walk = _view(h, BUF_WALK)
-    _put64(walk, 2 * n, value)
-    _put64(walk, 2 * n + 1, token)
-    return n + 1
-
-
-@_kernel
-def _layer_token(h, low, high):
-    """Return a token of layer ``high`` that is not in layer ``low``, or -1."""
-    words = _header(h, S_WORDS)
-    layers = _view(h, LAYERS)
-    for k in range(words):
-        w = _get32(layers, high * words + k) & ~_get32(layers, low * words + k)
-        if w != 0:
-            for b in range(32):
-                if (w >> b) & 1:
-                    return 32 * k + b
-    return -1
-
-
-@_kernel
-def _next_character(h, l):
-    """Return the lexer state to which all characters of the slice lead from ``l``, or DEAD."""
-    r = _slice_check(h, l)
-    if r < 0:
-        return r
-    if r != 1:
-        return DEAD
-    o = _get32(_view(h, L_ATTR), l * L_STRIDE + L_CHARS_OFF)
-    pool = _view(h, SLICE_POOL)
-    if _get32(pool, o) != 1:
-        return DEAD
-    return _get32(pool, o + 1)
-
-
-@_far
-def _walk_lexer(h, l):
-    """List in BUF_WALK the lexer states one token away from ``l`` inside the lexeme, each with a token.
-
-    S_PREFIX: 1 if some token reaches acceptance, at its end or before. Where all characters of the slice lead
-    to one state, its tokens need not be walked.
-    """
-    row = _view(h, L_ROW)
-    attr = _view(h, L_ATTR)
-    nodes = _view(h, NODES)
-    node_token = _view(h, NODE_TOKEN)
-    class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
-    classes = _header(h, S_CLASSES)
-    base = _view(h, TRIE_BASE)
-    size = _view(h, TRIE_SIZE)
-    most = _view(h, BUCKET_MAX)
-    top = _header(h, S_LAYERS) - 1
-    stamp = _next_stamp(h)
-    n = 0
-    prefix = 0
-    covered = 0
-    q = l
-    while covered < top - 1:
-        q2 = _next_character(h, q)
-        if q2 <= GROW:
-            return q2
-        if q2 < 0:
-            break
-        if _get32(attr, q2 * L_STRIDE + L_ACC) >= 0:
-            prefix = 1
-        is_loop = q2 == q
-        token = _layer_token(h, covered, top if is_loop else covered + 1)
-        if token >= 0:
-            n = _note(h, q2, q2, token, stamp, n)
-            if n < 0:
-                return n
-        covered = ALL_CHARACTERS if is_loop else covered + 1
-        q = q2
-    last = -1
-    for k in range(_header(h, S_TRIES)):
-        if k > 0 and _get64(most, k - 1) <= covered:
-            continue
-        i = _get64(base, k)
-        end = i + _get64(size, k)
-        _put64(stack, 0, l)
-        while i < end:
-            w = _get64(nodes, i)
-            depth = (w >> 8) & 0xFFFF
-            above = _get64(stack, depth - 1)
-            c = _get8(class_of, w & 255)
-            s = _get32(row, above * classes + c)
-            if s == UNFILLED:
-                s = _fill(h, above, c)
-                if s <= GROW:
-                    return s
-            if s < 0:
-                i += w >> 24
-                continue
-            _put64(stack, depth, s)
-            if s != last:
-                if _get32(attr, s * L_STRIDE + L_ACC) >= 0:
-                    prefix = 1
-                t = _get32(node_token, i)
-                if t >= 0:
-                    n = _note(h, s, s, t, stamp, n)
-                    if n < 0:
-                        return n
-                    last = s
-            i += 1
-    _set_header(h, S_PREFIX, prefix)
-    return n
-
-
-@_kernel
-def _lone_literal(h, value):
-    """Return the lexer state that an element of one positive literal is like, or -1."""
-    e = (value & LOW32) - _header(h, S_POSITIONS)
-    if e < 0:
-        return -1
-    off = _view(h, EL_OFF)
-    o = _get64(off, e)
-    if _get64(off, e + 1) - o != 2:
-        return -1
-    literal = _get64(_view(h, EL_POOL), o + 1)
-    if literal & 1:
-        return -1
-    return literal >> 1
-
-
-@_kernel
-def _known_value(h, value, kind):
-    """Return the cost of a lexer value if it is known at once, else -1."""
-    if _accepted_terminal(h, value) >= 0:
-        return 0
-    memo = _view(h, VALUE_COST)
-    key = (value << 1) | kind
-    x = _slot(memo, 3, key)
-    if _get64(memo, 3 * x) == key:
-        return _get64(memo, 3 * x + 1)
-    return -1
-
-
-@_kernel
-def _store_value(h, key, cost, token):
-    """Remember a cost, and the token that begins the way, under a key of VALUE_COST."""
-    memo = _view(h, VALUE_COST)
-    x = _slot(memo, 3, key)
-    if _get64(memo, 3 * x) != key:
-        r = _slot_room(h, VALUE_COST, 3)
-        if r < 0:
-            return r
-        _put64(memo, 3 * x, key)
-        _set_header(h, USED + VALUE_COST, _header(h, USED + VALUE_COST) + 1)
-    _put64(memo, 3 * x + 1, cost)
-    _put64(memo, 3 * x + 2, token)
-    return 0
-
-
-@_kernel
-def _value_token(h, key):
-    """Return the token stored with a cost, or -1."""
-    memo = _view(h, VALUE_COST)
-    x = _slot(memo, 3, key)
-    if _get64(memo, 3 * x) == key:
-        return _get64(memo, 3 * x + 2)
-    return -1
-
-
-@_kernel
-def _value_distance(h, value):
-    """Fewest bytes to acceptance that a value still needs, a lower bound that orders searches."""
-    x = value & LOW32
-    e = x - _header(h, S_POSITIONS)
-    d = 0
-    if e >= 0:
-        off = _view(h, EL_OFF)
-        pool = _view(h, EL_POOL)
-        for j in range(_get64(off, e) + 1, _get64(off, e + 1)):
-            literal = _get64(pool, j)
-            if literal & 1 == 0:
-                d = max(d, _lexer_distance(h, literal >> 1))
-        return d
-    d = _get32(_view(h, DISTANCE), x)
-    missing = _get32(_view(h, COUNT_MIN), x) - (value >> 32)
-    if missing > 1:
-        d += missing - 1
-    if _get32(_view(h, IS_HUB), x) == IS_LINE and (value >> 32) >> MODE_SHIFT == EXACT:
-        width = (value >> 32) & TOO_WIDE
-        target = (value >> (32 + TARGET_SHIFT)) & TOO_WIDE
-        d += target - width if width <= target else target + 1
-    return d
-
-
-@_kernel
-def _singleton(h, value):
-    """Return the lexer state of one value."""
-    r = _room(h, BUF_LEXER, 1)
-    if r < 0:
-        return r
-    _put64(_view(h, BUF_LEXER), 0, value)
-    return _lexer_intern(h, BUF_LEXER, 1)
-
-
-@_far
-def _run_table(h, x):
-    """Return where RUNS says how tokens add rounds to the counted repeat with hub ``x``.
-
-    Three rows of ``RUN_SPAN + 1``: a token that adds ``j`` rounds at once or -1; fewest tokens that add ``y``
-    rounds together; the rounds that the first of these adds. Item 0 of the first row: most rounds of one token.
-    """
-    key = RUN_KEY | x
-    memo = _view(h, VALUE_COST)
-    s = _slot(memo, 3, key)
-    if _get64(memo, 3 * s) == key:
-        return _get64(memo, 3 * s + 1)
-    l = _singleton(h, x)
-    if l < 0:
-        return l
-    n = _walk_lexer(h, l)
-    if n < 0:
-        return n
-    size = RUN_SPAN + 1
-    o = _header(h, USED + RUNS)
-    r = _room(h, RUNS, o + 3 * size)
-    if r < 0:
-        return r
-    runs = _view(h, RUNS)
-    for y in range(size):
-        _put64(runs, o + y, -1)
-        _put64(runs, o + size + y, 0 if y == 0 else INFINITE)
-        _put64(runs, o + 2 * size + y, 0)
-    walk = _view(h, BUF_WALK)
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    longest = 0
-    for i in range(n):
-        l1 = _get64(walk, 2 * i)
-        for q in range(_get64(off, l1), _get64(off, l1 + 1)):
-            v = _get64(pool, q)
-            j = v >> 32
-            if v & LOW32 == x and 1 <= j < size:
-                _put64(runs, o + j, _get64(walk, 2 * i + 1))
-                longest = max(longest, j)
-    for y in range(1, size):
-        for j in range(1, min(y, longest) + 1):
-            c = _get64(runs, o + size + y - j) + 1
-            if _get64(runs, o + j) >= 0 and c <= _get64(runs, o + size + y):
-                _put64(runs, o + size + y, c)
-                _put64(runs, o + 2 * size + y, j)
-    _put64(runs, o, longest)
-    _set_header(h, USED + RUNS, o + 3 * size)
-    r = _store_value(h, key, o, -1)
-    return r if r < 0 else o
-
-
-@_far
-def _round_end(h, x):
-    """Return the hub, as a value, that one token reaches from position ``x`` inside a counted repeat of far limits.
-
-    DEAD if there is no such token. Remembered, with the token, among the costs under a key of its own.
-    """
-    key = RUN_KEY | x
-    memo = _view(h, VALUE_COST)
-    s = _slot(memo, 3, key)
-    if _get64(memo, 3 * s) == key:
-        return _get64(memo, 3 * s + 1)
-    l = _singleton(h, x)
-    if l < 0:
-        return l
-    n = _walk_lexer(h, l)
-    if n < 0:
-        return n
-    walk = _view(h, BUF_WALK)
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    is_hub = _view(h, IS_HUB)
-    end = DEAD
-    token = -1
-    for i in range(n):
-        l1 = _get64(walk, 2 * i)
-        for q in range(_get64(off, l1), _get64(off, l1 + 1)):
-            v = _get64(pool, q)
-            if v >> 32 > 0 and _get32(is_hub, v & LOW32) != 0 and (end < 0 or v < end):
-                end = v
-                token = _get64(walk, 2 * i + 1)
-    r = _store_value(h, key, end, token)
-    return r if r < 0 else end
-
-
-@_kernel
-def _run_ahead(h, value):
-    """Return (tokens, value they lead to, first token) from a counted position far below its least count.
-
-    From a hub the way leads to NEAR below the count, from other positions to a hub. No search has to visit all
-    counts on the way: wherever these tokens stop, what is left of them leads to the same value. (0, ...) where
-    there is no such way.
-    """
-    x = value & LOW32
-    if x >= _header(h, S_POSITIONS):
-        return 0, 0, -1
-    rounds = _get32(_view(h, COUNT_MIN), x) - (value >> 32) - NEAR
-    if rounds <= 0:
-        return 0, 0, -1
-    if _get32(_view(h, IS_HUB), x) == 0:
-        if rounds <= _header(h, S_LONGEST):
-            return 0, 0, -1
-        end = _round_end(h, x)
-        if end < 0:
-            return min(end, 0) if end <= GROW else 0, 0, -1
-        return 1, (value & ~LOW32) + end, _value_token(h, RUN_KEY | x)
-    o = _run_table(h, x)
-    if o < 0:
-        return o, 0, -1
-    runs = _view(h, RUNS)
-    longest = _get64(runs, o)
-    if longest <= 0:
-        return 0, 0, -1
-    long_steps = 0
-    j = longest
-    if rounds > RUN_SPAN:
-        long_steps = (rounds - RUN_SPAN + longest - 1) // longest
-    else:
-        j = _get64(runs, o + 2 * (RUN_SPAN + 1) + rounds)
-    steps = long_steps + _get64(runs, o + RUN_SPAN + 1 + rounds - long_steps * longest)
-    if steps >= INFINITE:
-        return 0, 0, -1
-    return steps, value + (rounds << 32), _get64(runs, o + j)
-
-
-@_kernel
-def _add_node(h, n, value, cost, parent, token):
-    """Add a search node of a value unless the value has one; return the new length.
-
-    Nodes are (value, cost, parent, token that led here, 0 open / 1 done / 2 dropped).
-    """
-    memo = _view(h, SEEN)
-    key = VALUE_KEY | value
-    x = _slot(memo, 2, key)
-    nodes = _view(h, BUF_NODE)
-    if _get64(memo, 2 * x) == key:
-        # Below -1, so that it is never taken for the stamp of a walk.
-        i = -2 - _get64(memo, 2 * x + 1)
-        if 0 <= i < n and _get64(nodes, 5 * i) == value:
-            if _get64(nodes, 5 * i + 1) > cost and _get64(nodes, 5 * i + 4) != 1:
-                _put64(nodes, 5 * i + 1, cost)
-                _put64(nodes, 5 * i + 2, parent)
-                _put64(nodes, 5 * i + 3, token)
-            return n
-    else:
-        r = _slot_room(h, SEEN, 2)
-        if r < 0:
-            return r
-        _put64(memo, 2 * x, key)
-        _set_header(h, USED + SEEN, _header(h, USED + SEEN) + 1)
-    r = _room(h, BUF_NODE, 5 * n + 5)
-    if r < 0:
-        return r
-    _put64(memo, 2 * x + 1, -2 - n)
-    _put64(nodes, 5 * n, value)
-    _put64(nodes, 5 * n + 1, cost)
-    _put64(nodes, 5 * n + 2, parent)
-    _put64(nodes, 5 * n + 3, token)
-    _put64(nodes, 5 * n + 4, 0)
-    return n + 1
-
-
-@_kernel
-def _meet(h, cost, node, token):
-    """A way of ``cost`` through a search node is known; keep it if it is the best."""
-    if cost < _header(h, S_BEST):
-        _set_header(h, S_BEST, cost)
-        _set_header(h, S_BEST_NODE, node)
-        _set_header(h, S_BEST_TOKEN, token)
-
-
-@_far
-def _expand_value(h, n, pick, kind):
-    """Add nodes for the values one token away from node ``pick``; return the new number of nodes."""
-    nodes = _view(h, BUF_NODE)
-    v = _get64(nodes, 5 * pick)
-    cost = _get64(nodes, 5 * pick + 1) + 1
-    steps, w, token = _run_ahead(h, v)
-    if steps < 0:
-        return steps
-    if steps > 0 and kind == 1:
-        # A round takes a byte at least.
-        missing = _get32(_view(h, COUNT_MIN), v & LOW32) - (v >> 32)
-        floor = cost - 1 + max(1, missing // _header(h, S_LONGEST))
-        _set_header(h, S_FLOOR, min(_header(h, S_FLOOR), floor))
-        return n
-    if steps > 0:
-        known = _known_value(h, w, 0)
-        if known < 0:
-            return _add_node(h, n, w, cost - 1 + steps, pick, token)
-        _meet(h, cost - 1 + steps + known, pick, token)
-        return n
-    l = _singleton(h, v)
-    if l < 0:
-        return l
-    m = _walk_lexer(h, l)
-    if m < 0:
-        return m
-    if kind == 1 and _header(h, S_PREFIX) != 0:
-        _meet(h, cost, pick, -1)
-    walk = _view(h, BUF_WALK)
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    lex = _view(h, L_ATTR)
-    for i in range(m):
-        l1 = _get64(walk, 2 * i)
-        token = _get64(walk, 2 * i + 1)
-        if _get32(lex, l1 * L_STRIDE + L_ACC) >= 0:
-            _meet(h, cost, pick, token)
-            continue
-        if cost + 1 >= _header(h, S_BEST):
-            continue
-        for j in range(_get64(off, l1), _get64(off, l1 + 1)):
-            lone = _lone_literal(h, _get64(pool, j))
-            first = j
-            last = j + 1
-            if lone >= 0:
-                first = _get64(off, lone)
-                last = _get64(off, lone + 1)
-            for q in range(first, last):
-                w = _get64(pool, q)
-                known = _known_value(h, w, kind)
-                if known >= 0:
-                    _meet(h, cost + known, pick, token)
-                else:
-                    n = _add_node(h, n, w, cost, pick, token)
-                    if n < 0:
-                        return n
-    return n
-
-
-@_kernel
-def _pick_node(h, first, n, level, is_full, is_wide):
-    """Return an open node of cost ``level``: the nearest to acceptance, or any if ``is_wide``; -1 if none.
-
-    If ``is_full``, all open nodes of the level are dropped instead.
-    """
-    nodes = _view(h, BUF_NODE)
-    pick = -1
-    # More than any distance: an open node is always picked, or the search would never end.
-    nearest = LOW32
-    for i in range(first, n):
-        if _get64(nodes, 5 * i + 4) != 0 or _get64(nodes, 5 * i + 1) != level:
-            continue
-        if is_full:
-            _put64(nodes, 5 * i + 4, 2)
-            _set_header(h, S_FLOOR, min(_header(h, S_FLOOR), level + 1))
-            continue
-        if is_wide:
-            return i
-        d = _value_distance(h, _get64(nodes, 5 * i))
-        if d < nearest:
-            nearest = d
-            pick = i
-    return pick
-
-
-@_far
-def _plain_cost(h, value, kind):
-    """`_value_cost` of a value that is not an element of one positive literal: a search over values.
-
-    It goes by levels of rising cost. A level expands the ``BEAM`` nodes nearest to acceptance (twice as many of
-    kind 1), only one once ``PATIENCE`` nodes are expanded; others are dropped until nothing else is left (kind
-    0), or count as if one more token finished them (kind 1). Of kind 0 each value on the way found gets its
-    cost, so that costs fall by one along it.
-    """
-    known = _known_value(h, value, kind)
-    if known >= 0:
-        return known
-    x = value & LOW32
-    if x < _header(h, S_POSITIONS) and _get32(_view(h, COUNT_MIN), x) >= HUGE:
-        return HUGE if kind == 0 else 1
-    nodes = _view(h, BUF_NODE)
-    n = _add_node(h, 0, value, 0, -1, -1)
-    if n < 0:
-        return n
-    _set_header(h, S_BEST, INFINITE)
-    _set_header(h, S_BEST_NODE, -1)
-    _set_header(h, S_FLOOR, INFINITE)
-    is_wide = False
-    first = 0
-    n_done = 0
-    while True:
-        level = INFINITE
-        while first < n and _get64(nodes, 5 * first + 4) != 0:
-            first += 1
-        for i in range(first, n):
-            if _get64(nodes, 5 * i + 4) == 0:
-                level = min(level, _get64(nodes, 5 * i + 1))
-        floor = _header(h, S_FLOOR)
-        if level == INFINITE:
-            if kind == 1 or is_wide or floor == INFINITE or _header(h, S_BEST) < INFINITE:
-                break
-            # Nothing was found near the shortest ways: look at everything.
-            for i in range(n):
-                if _get64(nodes, 5 * i + 4) == 2:
-                    _put64(nodes, 5 * i + 4, 0)
-            first = 0
-            is_wide = True
-            continue
-        if _header(h, S_BEST) <= level + 1 or (kind == 1 and floor <= level + 1):
-            break
-        if n_done >= PATIENCE and kind == 1:
-            _set_header(h, S_FLOOR, min(floor, level + 1))
-            break
-        if n_done >= PATIENCE and _header(h, S_BEST) < INFINITE:
-            break
-        beam = BEAM * (1 + kind) if n_done < PATIENCE else 1
-        n_here = 0
-        while True:
-            pick = _pick_node(h, first, n, level, not is_wide and n_here >= beam, is_wide)
-            if pick < 0:
-                break
-            n_here += 1
-            n_done += 1
-            _put64(nodes, 5 * pick + 4, 1)
-            r = _work(h, 20)
-            if r == 0:
-                r = n = _expand_value(h, n, pick, kind)
-            if r < 0:
-                return r
-            if is_wide:
-                while first < n and _get64(nodes, 5 * first + 4) != 0:
-                    first += 1
-    best = _header(h, S_BEST)
-    if kind == 1:
-        best = min(best, _header(h, S_FLOOR))
-        r = _store_value(h, (value << 1) | 1, best, -1)
-        return r if r < 0 else best
-    # Room for all before any is stored, so that costs along the way belong together.
-    if (_header(h, USED + VALUE_COST) + n + 1) * 6 > _header(h, CAPACITY + VALUE_COST):
-        return _need(h, VALUE_COST, 2 * _header(h, CAPACITY + VALUE_COST))
-    if best >= INFINITE:
-        for i in range(n):
-            _store_value(h, _get64(nodes, 5 * i) << 1, INFINITE, -1)
-        return INFINITE
-    i = _header(h, S_BEST_NODE)
-    token = _header(h, S_BEST_TOKEN)
-    while i >= 0:
-        _store_value(h, _get64(nodes, 5 * i) << 1, best - _get64(nodes, 5 * i + 1), token)
-        token = _get64(nodes, 5 * i + 3)
-        i = _get64(nodes, 5 * i + 2)
-    return best
-
-
-@_far
-def _value_cost(h, value, kind):
-    """Tokens from a lexer value to the end of its lexeme; INFINITE if there is no way."""
-    known = _known_value(h, value, kind)
-    if known >= 0:
-        return known
-    lone = _lone_literal(h, value)
-    if lone < 0:
-        return _plain_cost(h, value, kind)
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    best = INFINITE
-    token = -1
-    for j in range(_get64(off, lone), _get64(off, lone + 1)):
-        c = _plain_cost(h, _get64(pool, j), kind)
-        if c < 0:
-            return c
-        if c < best:
-            best = c
-            token = _value_token(h, (_get64(pool, j) << 1) | kind)
-    r = _store_value(h, (value << 1) | kind, best, token)
-    return r if r < 0 else best
-
-
-@_kernel
-def _start_state(h, t):
-    """Return the lexer state of the first positions of terminal ``t`` alone; DEAD if it has none."""
-    off = _view(h, START_OFF)
-    starts = _view(h, START_POOL)
-    first = _get32(off, t)
-    n = _get32(off, t + 1) - first
-    if n == 0:
-        return DEAD
-    r = _room(h, BUF_LEXER, n)
-    if r < 0:
-        return r
-    buf = _view(h, BUF_LEXER)
-    for j in range(n):
-        _put64(buf, j, _get64(starts, first + j))
-    return _lexer_intern(h, BUF_LEXER, n)
-
-
-@_far
-def _state_value(h, l, kind):
-    """Least cost of the values of a lexer state."""
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    best = INFINITE
-    for j in range(_get64(off, l), _get64(off, l + 1)):
-        if _terminal_of(h, _get64(pool, j)) >= 0:
-            c = _value_cost(h, _get64(pool, j), kind)
-            if c < 0:
-                return c
-            best = min(best, c)
-    return best
-
-
-@_far
-def _inner_states(h, t, is_all):
-    """List in BUF_WALK where tokens that begin before a lexeme of terminal ``t`` may end inside it.
-
-    Those are tokens in which a byte of MAY_END, then perhaps bytes of IS_BLANK, come before a beginning of the
-    lexeme. Items are ``lexer state << 1 | extra``; ``extra`` is 1 where the token holds only blanks before.
-    S_PREFIX: the least ``extra`` of tokens in which the whole lexeme fits, 2 if there is none. Unless
-    ``is_all``, the walk ends when that is known to be 0.
-    """
-    l = _start_state(h, t)
-    if l < 0:
-        return l
-    attr = _view(h, L_ATTR)
-    nodes = _view(h, NODES)
-    node_token = _view(h, NODE_TOKEN)
-    class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
-    parents = _view(h, PARENT)
-    inner = _view(h, INNER_NODES)
-    inner_off = _view(h, INNER_OFF)
-    may_end = _view(h, MAY_END)
-    is_blank = _view(h, IS_BLANK)
-    stamp = _next_stamp(h)
-    n = 0
-    whole = 2
-    for byte in range(256):
-        s = _lexer_step(h, l, _get8(class_of, byte))
-        if s <= GROW:
-            return s
-        if s < 0:
-            continue
-        for z in range(_get64(inner_off, byte), _get64(inner_off, byte + 1)):
-            i = _get32(inner, z)
-            above = _get32(parents, i)
-            while above >= 0 and _get32(is_blank, _get64(nodes, above) & 255) != 0:
-                above = _get32(parents, above)
-            extra = 1
-            if above >= 0:
-                if _get32(may_end, _get64(nodes, above) & 255) == 0:
-                    continue
-                extra = 0
-            if is_all == 0 and whole <= extra:
-                continue
-            w = _get64(nodes, i)
-            end = i + (w >> 24)
-            _put64(stack, ((w >> 8) & 0xFFFF) - 1, l)
-            while i < end:
-                w = _get64(nodes, i)
-                depth = (w >> 8) & 0xFFFF
-                s = _lexer_step(h, _get64(stack, depth - 1), _get8(class_of, w & 255))
-                if s <= GROW:
-                    return s
-                if s < 0:
-                    i += w >> 24
-                    continue
-                _put64(stack, depth, s)
-                if _get32(attr, s * L_STRIDE + L_ACC) >= 0:
-                    whole = min(whole, extra)
-                    if is_all == 0:
-                        break
-                if _get32(node_token, i) >= 0:
-                    n = _note(h, (s << 1) | extra, (s << 1) | extra, 0, stamp, n)
-                    if n < 0:
-                        return n
-                i += 1
-            if is_all == 0 and whole == 0:
-                _set_header(h, S_PREFIX, 0)
-                return n
-    _set_header(h, S_PREFIX, whole)
-    return n
-
-
-@_far
-def _entry_cost(h, t):
-    """Tokens that must begin in a lexeme of terminal ``t``, or in blanks right before it.
-
-    That is what its own bytes need, or less where a token that begins earlier reaches into the lexeme.
-    """
-    l = _start_state(h, t)
-    if l < 0:
-        return INFINITE if l == DEAD else l
-    best = _state_value(h, l, 1)
-    if best <= 0:
-        return best
-    n = _inner_states(h, t, 0)
-    if n < 0:
-        return n
-    best = min(best, _header(h, S_PREFIX) if _header(h, S_PREFIX) < 2 else INFINITE)
-    _set_header(h, S_EXPANDED, -1)
-    r = _room(h, BUF_STATES, n)
-    if r < 0:
-        return r
-    # Costs walk too, and need the buffer.
-    walk = _view(h, BUF_WALK)
-    states = _view(h, BUF_STATES)
-    for i in range(n):
-        _put64(states, i, _get64(walk, 2 * i))
-    for i in range(n):
-        extra = _get64(states, i) & 1
-        if best <= extra:
-            continue
-        u = _state_value(h, _get64(states, i) >> 1, 1)
-        if u < 0:
-            return u
-        best = min(best, u + extra)
-    return best
-
-
-@_kernel
-def _terminal_cost(h, t):
-    """Tokens that spell a lexeme of terminal ``t``, from its first byte to its last."""
-    costs = _view(h, TERM_COST)
-    c = _get64(costs, t)
-    if c >= 0:
-        return c
-    if t == _header(h, S_INDENT) or t == _header(h, S_DEDENT):
-        c = 0
-    elif t == _header(h, S_NEWLINE):
-        # More than most lines need; what a line needs isn't known before its blocks are.
-        c = _value_cost(h, _line_value(h, EXACT, WIDE_LINE), 0)
-        if c < 0:
-            return c
-    else:
-        off = _view(h, START_OFF)
-        starts = _view(h, START_POOL)
-        c = INFINITE
-        for j in range(_get32(off, t), _get32(off, t + 1)):
-            u = _value_cost(h, _get64(starts, j), 0)
-            if u < 0:
-                return u
-            c = min(c, u)
-    _put64(costs, t, c)
-    return c
-
-
-@_far
-def _going_on_cost(h, d, kind):
-    """Tokens from dotted state ``d`` over one more symbol to the end of its rule."""
-    term_off = _view(h, TERM_OFF)
-    term_symbol = _view(h, TERM_SYMBOL)
-    rule_off = _view(h, RULE_OFF)
-    rule_symbol = _view(h, RULE_SYMBOL)
-    rule_start = _view(h, RULE_START)
-    costs = _view(h, RULE_COST)
-    terminals = _view(h, TERM_COST)
-    t0 = kind * _header(h, S_TERMINALS)
-    c = INFINITE
-    for k in range(_get32(term_off, d), _get32(term_off, d + 1)):
-        step = _get64(terminals, t0 + _get32(term_symbol, k))
-        u = _dot_cost(h, _terminal_target(h, d, k, -1), kind)
-        if u < 0:
-            return u
-        c = min(c, step + u)
-    for k in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-        step = _get64(costs, 2 * _get32(rule_start, _get32(rule_symbol, k)) + kind)
-        u = _dot_cost(h, _rule_target(h, d, k), kind)
-        if u < 0:
-            return u
-        c = min(c, step + u)
-    return c
-
-
-@_kernel
-def _dot_cost(h, d, kind):
-    """Tokens from dotted state ``d`` to the end of its rule; ``d`` itself if it is GROW or the like."""
-    if d < 0:
-        return d
-    if d < _header(h, S_DOTTED):
-        return _get64(_view(h, RULE_COST), 2 * d + kind)
-    return _valued_cost(h, d, kind)
-
-
-@_kernel
-def _price(h, kind, offsets, symbols, actions, behind, d, wanted):
-    """Lower BUF_PRICE to what elements cost, by the edges of network state ``d``; return the least of ``wanted``.
-
-    Behind the prices of elements is that of any other. ``behind`` is the table of the edges' targets.
-    """
-    off = _view(h, offsets)
-    symbol = _view(h, symbols)
-    action = _view(h, actions)
-    target = _view(h, behind)
-    costs = _view(h, RULE_COST)
-    price = _view(h, BUF_PRICE)
-    terminals = _view(h, TERM_COST)
-    rule_start = _view(h, RULE_START)
-    t0 = kind * _header(h, S_TERMINALS)
-    least = INFINITE
-    n = price[1] - 2
-    for e in range(_get32(off, d), _get32(off, d + 1)):
-        a = _get32(action, e)
-        s = _get32(symbol, e)
-        if symbols == TERM_SYMBOL:
-            step = _get64(terminals, t0 + s)
-        else:
-            step = _get64(costs, 2 * _get32(rule_start, s) + kind)
-        if a == wanted:
-            least = min(least, step)
-        step += _get64(costs, 2 * _get32(target, e) + kind)
-        if a == COUNT or (a >= 0 and _element_of(a) < 0):
-            a = n
-        elif a >= 0:
-            a = _element_of(a)
-        if a >= 0 and step < _get64(price, a):
-            _put64(price, a, step)
-    return least
-
-
-@_far
-def _valued_cost(h, d, kind):
-    """`_dot_cost` of a dotted state with a value: the way ahead without elements, and those still to come.
-
-    Costs of the network's own dotted states are those of the way on which nothing more is taken.
-    """
-    static = _header(h, S_DOTTED)
-    dots = _view(h, DOT_POOL)
-    s = _get64(dots, 2 * (d - static))
-    v = _get64(dots, 2 * (d - static) + 1)
-    first = _get64(_view(h, VAL_OFF), v)
-    pool = _view(h, VAL_POOL)
-    rows = _view(h, PARAMETER)
-    parameter = _get64(pool, first)
-    o = COLUMNS * parameter
-    costs = _view(h, RULE_COST)
-    here = _get64(costs, 2 * s + kind)
-    behind = _get64(rows, o + PM_BEHIND)
-    if here >= INFINITE or behind < 0:
-        return here
-    ending = _get64(costs, 2 * behind + kind)
-    taking = _get64(rows, o + PM_TAKING)
-    price = _view(h, BUF_PRICE)
-    other = price[1] - 2
-    n = _get64(rows, o + PM_ELEMENTS)
-    for i in range(n):
-        _put64(price, i, INFINITE + ending)
-    _put64(price, other, INFINITE + ending)
-    _price(h, kind, TERM_OFF, TERM_SYMBOL, TERM_ACTION, TERM_BEHIND, taking, MORE)
-    _price(h, kind, RULE_OFF, RULE_SYMBOL, RULE_ACTION, RULE_BEHIND, taking, MORE)
-    # What comes between elements.
-    comma = _price(h, kind, TERM_OFF, TERM_SYMBOL, TERM_ACTION, TERM_BEHIND, behind, MORE)
-    comma = min(comma, _price(h, kind, RULE_OFF, RULE_SYMBOL, RULE_ACTION, RULE_BEHIND, behind, MORE))
-    if comma >= INFINITE:
-        comma = 0
-    words = _get64(rows, o + PM_WORDS)
-    more = 0
-    n_more = 0
-    left = 0
-    for k in range(words):
-        taken = _get64(pool, first + 3 + k)
-        missing = _needs_word(h, parameter, v, -1, k) & ~taken
-        for i in range(32 * k, min(n, 32 * k + 32)):
-            u = _get64(price, i) - ending + comma
-            if (missing >> (i & 31)) & 1:
-                more += u
-                n_more += 1
-            if ((missing | taken) >> (i & 31)) & 1:
-                _put64(price, i, INFINITE + ending)
-            elif u < INFINITE:
-                left += u
-    fill = _get64(rows, o + PM_LEAST) - _get64(pool, first + 1) - n_more
-    any_other = _get64(price, other) - ending + comma
-    if fill > 0 and kind == 0 and _get64(rows, o + PM_NEEDS) >= 0:
-        # Elements may need others.
-        more += left if any_other >= INFINITE else fill * any_other
-        n_more += fill
-        fill = 0
-    while fill > 0:
-        best = any_other
-        at = -1
-        for i in range(n):
-            u = _get64(price, i) - ending + comma
-            if u < best:
-                best = u
-                at = i
-        if best >= INFINITE:
-            return INFINITE
-        if at < 0:
-            more += fill * best
-            n_more += fill
-            fill = 0
-        else:
-            more += best
-            n_more += 1
-            fill -= 1
-            _put64(price, at, INFINITE + ending)
-    if more >= INFINITE:
-        return INFINITE
-    may_take = 0
-    may_end = _get32(_view(h, IS_FINAL), s)
-    off = _view(h, TERM_OFF)
-    action = _view(h, TERM_ACTION)
-    for e in range(_get32(off, s), _get32(off, s + 1)):
-        a = _get32(action, e)
-        may_take |= 1 if a >= 0 or a == COUNT else 0
-        may_end |= 1 if a == CLOSE else 0
-    off = _view(h, RULE_OFF)
-    action = _view(h, RULE_ACTION)
-    for e in range(_get32(off, s), _get32(off, s + 1)):
-        a = _get32(action, e)
-        may_take |= 1 if a >= 0 or a == COUNT else 0
-        may_end |= 1 if a == CLOSE else 0
-    if may_take == 0:
-        return min(here + more, HUGE)
-    if n_more > 0:
-        return min(ending + more - comma, HUGE)
-    if may_end != 0:
-        return here
-    # Behind a comma with nothing required: some element must follow.
-    return _going_on_cost(h, d, kind)
-
-
-@_far
-def _rule_costs(h, kind):
-    """Fill RULE_COST: tokens from each dotted state to the end of its rule, the least fixpoint.
-
-    Of kind 1 the costs of terminals must be there already.
-    """
-    if (_header(h, S_RULES_DONE) >> kind) & 1:
-        return 0
-    term_symbol = _view(h, TERM_SYMBOL)
-    costs = _view(h, RULE_COST)
-    n = _header(h, S_DOTTED)
-    if kind == 0:
-        for k in range(_get32(_view(h, TERM_OFF), n)):
-            r = _terminal_cost(h, _get32(term_symbol, k))
-            if r < 0:
-                return r
-    is_changed = True
-    while is_changed:
-        is_changed = False
-        r = _work(h, 1 + n // 64)
-        if r < 0:
-            return r
-        for z in range(n):
-            d = n - 1 - z
-            c = _going_on_cost(h, d, kind)
-            if c < 0:
-                return c
-            if c < _get64(costs, 2 * d + kind):
-                _put64(costs, 2 * d + kind, c)
-                is_changed = True
-    _set_header(h, S_RULES_DONE, _header(h, S_RULES_DONE) | (1 << kind))
-    return 0
-
-
-@_kernel
-def _memo_cost(h, table, key):
-    """Return a remembered cost, or -1."""
-    memo = _view(h, table)
-    x = _slot(memo, 2, key)
-    if _get64(memo, 2 * x) == key:
-        return _get64(memo, 2 * x + 1)
-    return -1
-
-
-@_kernel
-def _lower_cost(h, table, key, cost):
-    """Remember ``cost`` if it is lower than what is known; return 1 if it was, else 0, or GROW."""
-    memo = _view(h, table)
-    x = _slot(memo, 2, key)
-    if _get64(memo, 2 * x) == key:
-        if _get64(memo, 2 * x + 1) <= cost:
-            return 0
-    else:
-        r = _slot_room(h, table, 2)
-        if r < 0:
-            return r
-        _put64(memo, 2 * x, key)
-        _set_header(h, USED + table, _header(h, USED + table) + 1)
-    _put64(memo, 2 * x + 1, cost)
-    return 1
-
-
-@_kernel
-def _rule_key(origin, rule, kind):
-    return (((origin << 32) | rule) << 1) | kind
-
-
-@_kernel
-def _after_rule(h, origin, rule, kind):
-    """Tokens to finish after ``rule``, predicted in parser state ``origin``, was completed."""
-    if origin < 0:
-        return 0
-    c = _memo_cost(h, AFTER_RULE, _rule_key(origin, rule, kind))
-    return INFINITE if c < 0 else c
-
-
-@_far
-def _after_rules(h, o, kind):
-    """Fill what follows the rules predicted in parser state ``o``, whose items' origins are done already.
-
-    Returns the tokens to finish from ``o``, at least one lexeme more.
-    """
-    off = _view(h, P_OFF)
-    pool = _view(h, P_POOL)
-    rule_off = _view(h, RULE_OFF)
-    rule_symbol = _view(h, RULE_SYMBOL)
-    rule_of = _view(h, RULE_OF)
-    is_final = _view(h, IS_FINAL)
-    px = _view(h, PX_POOL)
-    px_off = _view(h, PX_OFF)
-    total = INFINITE
-    for j in range(_get64(off, o), _get64(off, o + 1) - 1):
-        v = _get64(pool, j)
-        d = v >> 32
-        rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
-        # The end of a rule is no lexeme; what may follow it is in other items.
-        c = _going_on_cost(h, d, kind) if _get32(is_final, d) != 0 else _dot_cost(h, d, kind)
-        if c < 0:
-            return c
-        total = min(total, c + rest)
-        for e in range(_get32(rule_off, d), _get32(rule_off, d + 1)):
-            c = _dot_cost(h, _rule_target(h, d, e), kind)
-            if c < 0:
-                return c
-            c += rest
-            r = _lower_cost(h, AFTER_RULE, _rule_key(o, _get32(rule_symbol, e), kind), c)
-            if r < 0:
-                return r
-    z = _get32(_view(h, P_ATTR), P_STRIDE * o + P_TEMPLATE)
-    first = _get64(px_off, z)
-    last = _get64(px_off, z + 1)
-    is_changed = True
-    while is_changed:
-        is_changed = False
-        r = _work(h, 1 + (last - first) // 8)
-        if r < 0:
-            return r
-        for e in range(first, last):
-            w = _get64(px, e)
-            d = w & LOW32
-            rest = _after_rule(h, o, _get32(rule_of, d), kind)
-            if rest < INFINITE:
-                c = _dot_cost(h, d, kind)
-                if c < 0:
-                    return c
-                c += rest
-                r = _lower_cost(h, AFTER_RULE, _rule_key(o, w >> 32, kind), c)
-                if r < 0:
-                    return r
-                if r == 1:
-                    is_changed = True
-    return min(total, INFINITE)
-
-
-@_far
-def _parser_cost(h, p, kind):
-    """Tokens to finish from parser state ``p``, at least one lexeme more; fills what follows its rules."""
-    attr = _view(h, P_ATTR)
-    b = _get32(attr, P_STRIDE * p + P_BASE)
-    # A number that no rule has stands for the state itself and says that its rules are done.
-    done = _header(h, USED + RULE_START)
-    c = _memo_cost(h, AFTER_RULE, _rule_key(b, done, kind))
-    if c >= 0:
-        return c
-    r = _rule_costs(h, kind)
-    if r < 0:
-        return r
-    off = _view(h, P_OFF)
-    pool = _view(h, P_POOL)
-    stack = _view(h, BUF_STACK)
-    r = _room(h, BUF_STACK, 1)
-    if r < 0:
-        return r
-    _put64(stack, 0, b)
-    depth = 1
-    while depth > 0:
-        o = _get64(stack, depth - 1)
-        if _memo_cost(h, AFTER_RULE, _rule_key(o, done, kind)) >= 0:
-            depth -= 1
-            continue
-        first = _get64(off, o)
-        last = _get64(off, o + 1) - 1
-        r = _room(h, BUF_STACK, depth + last - first)
-        if r == 0:
-            r = _work(h, 1 + (last - first) // 4)
-        if r < 0:
-            return r
-        is_ready = True
-        for j in range(first, last):
-            origin = (_get64(pool, j) & LOW32) - 1
-            if origin >= 0 and _memo_cost(h, AFTER_RULE, _rule_key(origin, done, kind)) < 0:
-                _put64(stack, depth, origin)
-                depth += 1
-                is_ready = False
-        if not is_ready:
-            continue
-        c = _after_rules(h, o, kind)
-        if c < 0:
-            return c
-        r = _lower_cost(h, AFTER_RULE, _rule_key(o, done, kind), c)
-        if r < 0:
-            return r
-        depth -= 1
-    return _memo_cost(h, AFTER_RULE, _rule_key(b, done, kind))
-
-
-@_kernel
-def _first_edge(symbols, low, high, t):
-    """Return the first edge of ``low..high`` on symbol ``t`` or a larger one; edges are sorted by symbol."""
-    while low < high:
-        mid = (low + high) >> 1
-        if _get32(symbols, mid) < t:
-            low = mid + 1
-        else:
-            high = mid
-    return low
-
-
-@_far
-def _after_terminal(h, p, t, kind):
-    """Tokens to finish after terminal ``t`` was read in parser state ``p``; 0 where the text may end there."""
-    key = _rule_key(p, t, kind)
-    c = _memo_cost(h, AFTER_TERMINAL, key)
-    if c >= 0:
-        return c
-    again = _parser_cost(h, p, kind)
-    if again < 0:
-        return again
-    attr = _view(h, P_ATTR)
-    flags = _get32(attr, P_STRIDE * p + P_FLAGS)
-    b = _get32(attr, P_STRIDE * p + P_BASE)
-    off = _view(h, P_OFF)
-    pool = _view(h, P_POOL)
-    term_off = _view(h, TERM_OFF)
-    term_symbol = _view(h, TERM_SYMBOL)
-    rule_of = _view(h, RULE_OF)
-    c = INFINITE
-    for j in range(_get64(off, p), _get64(off, p + 1) - 1):
-        v = _get64(pool, j)
-        d = v >> 32
-        end = _get32(term_off, d + 1)
-        e = _first_edge(term_symbol, _get32(term_off, d), end, t)
-        while e < end and _get32(term_symbol, e) == t:
-            rest = _after_rule(h, (v & LOW32) - 1, _get32(rule_of, d), kind)
-            u = _dot_cost(h, _terminal_target(h, d, e, -1), kind)
-            if u < 0:
-                return u
-            c = min(c, u + rest)
-            e += 1
-    z = _get32(attr, P_STRIDE * p + P_TEMPLATE)
-    pt = _view(h, PT_POOL)
-    end = _get64(_view(h, PT_OFF), z + 1)
-    e = _lower_bound(pt, _get64(_view(h, PT_OFF), z), end, t << 32)
-    while e < end and _get64(pt, e) >> 32 == t:
-        d = _get64(pt, e) & LOW32
-        u = _dot_cost(h, d, kind)
-        if u < 0:
-            return u
-        c = min(c, u + _after_rule(h, b, _get32(rule_of, d), kind))
-        e += 1
-    if _get32(_view(h, IGNORED), t) != 0 and flags >> P_IGNORED < _header(h, S_IGNORED_MOST):
-        c = min(c, again)
-        if _header(h, S_TRAILING) != 0 and flags & P_ACCEPTING != 0:
-            c = 0
-    c = min(c, INFINITE)
-    r = _lower_cost(h, AFTER_TERMINAL, key, c)
-    return r if r < 0 else c
-
-
-@_kernel
-def _is_accepted(h, l, t):
-    """1 if the lexer state ``l`` accepts terminal ``t``, 0 if not or if others come first."""
-    a = _get32(_view(h, L_ATTR), l * L_STRIDE + L_ACC)
-    if a < 0:
-        return 0
-    off = _view(h, A_OFF)
-    pool = _view(h, A_POOL)
-    for k in range(_get64(off, a), _get64(off, a + 1)):
-        if _named_terminal(h, _get64(pool, k)) == t:
-            return 1
-    return 0
-
-
-@_far
-def _after_line(h, p, value):
-    """Tokens to finish after the newline ``value`` in parser state ``p`` ended as asked."""
-    k = value >> 32
-    mode = k >> MODE_SHIFT
-    width = (k >> TARGET_SHIFT) & TOO_WIDE
-    if mode == SAME:
-        width = TOO_WIDE
-    elif mode == WIDER:
-        width = max(width + 1, k & TOO_WIDE)
-        if width == TOO_WIDE:
-            width = ((k >> TARGET_SHIFT) & TOO_WIDE) + 1
-    a = _accept_one(h, _header(h, S_LINE) + width)
-    if a < 0:
-        return a
-    q = _parser_go(h, p, a)
-    if q < 0:
-        return INFINITE if q == DEAD else q
-    r = _may_end(h, q)
-    if r != 0:
-        return min(r, 0)
-    return _parser_cost(h, q, 0)
-
-
-@_kernel
-def _configuration_cost(h, p, l, kind, best):
-    """Lower ``best`` to the cost of configuration ``(p, l)``; S_WAY: the token that begins the way.
-
-    The token is -1 where the lexeme may end at once and so another one begins.
-    """
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    gaps = _view(h, GAP)
-    last_terminal = -9
-    rest = INFINITE
-    for j in range(_get64(off, l), _get64(off, l + 1)):
-        v = _get64(pool, j)
-        t = _terminal_of(h, v)
-        if t < 0:
-            continue
-        if t == _header(h, S_NEWLINE):
-            rest = _after_line(h, p, v)
-            if rest < 0:
-                return rest
-            last_terminal = -9
-        elif t != last_terminal:
-            rest = _after_terminal(h, p, t, kind)
-            if rest < 0:
-                return rest
-            last_terminal = t
-        if rest >= best:
-            continue
-        u = _value_cost(h, v, kind)
-        if u < 0:
-            return u
-        if kind == 1:
-            # A lexeme that ends here is followed by the beginning of a token.
-            if u == 0:
-                u = min(_get64(gaps, 2 * t), 1 + _get64(gaps, 2 * t + 1))
-            else:
-                u += _get64(gaps, 2 * t + 1)
-        elif u == 0 and _header(h, S_IS_PROVEN) == 0 and _is_accepted(h, l, t) == 0:
-            continue
-        if u + rest < best:
-            best = u + rest
-            if kind == 0:
-                _set_header(h, S_WAY, -1 if u == 0 else _value_token(h, v << 1))
-    return best
-
-
-@_far
-def _bound(h, d, kind):
-    """Tokens to finish from matcher state ``d``, lexeme by lexeme; INFINITE if there is no such way.
-
-    Of kind 0 S_WAY is the token that begins the way.
-    """
-    r = _state_accepting(h, d)
-    if r < 0:
-        return r
-    if r == 1:
-        return 0
-    off = _view(h, D_OFF)
-    pool = _view(h, D_POOL)
-    best = INFINITE
-    ended = -1
-    for i in range(_get64(off, d), _get64(off, d + 1)):
-        w = _get64(pool, i)
-        c = _configuration_cost(h, w >> 32, w & LOW32, kind, best)
-        if c < 0:
-            return c
-        if c < best:
-            best = c
-            ended = w if _header(h, S_WAY) < 0 else -1
-    if kind == 0 and ended >= 0:
-        # The way begins with another lexeme.
-        p = _parser_go(h, ended >> 32, _get32(_view(h, L_ATTR), (ended & LOW32) * L_STRIDE + L_ACC))
-        if p >= 0:
-            l = _start_lexer(h, p)
-            if l >= 0:
-                p = _configuration_cost(h, p, l, 0, INFINITE)
-            elif l <= GROW:
-                return l
-        if p <= GROW:
-            return p
-    return best if best >= INFINITE else min(best, HUGE)
-
-
-@_kernel
-def _search_from(h, d):
-    """Ask for a search of the cost of matcher state ``d``."""
-    _set_header(h, S_STUCK, d)
-    return SEARCH
-
-
-@_kernel
-def _token_of(h, byte, rest):
-    """Return the token of ``byte`` and then the bytes of token ``rest`` (of ``byte`` alone if that is -1), or -1."""
-    nodes = _view(h, NODES)
-    node_token = _view(h, NODE_TOKEN)
-    base = _view(h, TRIE_BASE)
-    size = _view(h, TRIE_SIZE)
-    off = _view(h, TOKEN_OFF)
-    data = _view(h, TOKEN_DATA)
-    first = 0
-    last = 0
-    if rest >= 0:
-        first = _get64(off, rest)
-        last = _get64(off, rest + 1)
-    for k in range(_header(h, S_TRIES)):
-        i = _get64(base, k)
-        end = i + _get64(size, k)
-        q = first
-        wanted = byte
-        while i < end:
-            w = _get64(nodes, i)
-            if w & 255 != wanted:
-                i += w >> 24
-                continue
-            if q == last:
-                t = _get32(node_token, i)
-                if t >= 0:
-                    return t
-                break
-            wanted = _get8(data, q)
-            q += 1
-            end = i + (w >> 24)
-            i += 1
-    return -1
-
-
-@_far
-def _is_nearer(h, d, bound):
-    """1 if a cost of ``d`` is known, or its bound is less than ``bound``; 0 if not. S_WAY as in `_bound`."""
-    known = _get32(_view(h, D_ATTR), 4 * d + 3)
-    if known != 0:
-        return 1 if (known - 1) >> 1 < INFINITE else 0
-    c = _bound(h, d, 0)
-    if c < 0:
-        return c
-    return 1 if c < bound else 0
-
-
-@_far
-def _past_separator(h, d, bound):
-    """Return a state nearer to the end than ``bound`` behind a separator and at most one token more, or DEAD.
-
-    Where a lexeme would go on into the next one, ignored text parts them. S_BETWEEN: the state behind the
-    separator, or -1 if one token holds both.
-    """
-    separators = _view(h, SEPARATORS)
-    class_of = _view(h, CLASS_OF)
-    for k in range(_header(h, USED + SEPARATORS)):
-        byte = _get64(separators, k)
-        between = _state_step(h, d, _get8(class_of, byte))
-        if between <= GROW:
-            return between
-        if between < 0:
-            continue
-        c = _bound(h, between, 0)
-        if c < 0:
-            return c
-        token = _header(h, S_WAY)
-        if c < bound and _token_of(h, byte, -1) >= 0:
-            _set_header(h, S_BETWEEN, -1)
-            return between
-        if c > bound or token < 0:
-            continue
-        after = _advance_token(h, between, token)
-        if after <= GROW:
-            return after
-        if after < 0:
-            continue
-        r = _is_nearer(h, after, bound)
-        if r < 0:
-            return r
-        if r == 0:
-            continue
-        if _token_of(h, byte, token) >= 0:
-            between = -1
-        elif _token_of(h, byte, -1) < 0:
-            continue
-        _set_header(h, S_BETWEEN, between)
-        return after
-    return DEAD
-
-
-@_far
-def _prove(h, d):
-    """Find a cost of ``d`` by following the way its bound stands for, to a state of proven cost; remember it.
-
-    A separator helps where a greedy lexeme goes on. Where the bound cannot be kept even so, because a lexeme of
-    higher priority takes the place of another, or bytes are missing, SEARCH asks for the cost of the state in S_STUCK.
-    """
-    attr = _view(h, D_ATTR)
-    path = _view(h, BUF_PROOF)
-    n = 0
-    cost = 0
-    while True:
-        known = _get32(attr, 4 * d + 3)
-        if known != 0:
-            # Only states with a way to the end are followed.
-            cost = (known - 1) >> 1
-            break
-        bound = _bound(h, d, 0)
-        if bound < 0:
-            return bound
-        if bound == 0:
-            _put32(attr, 4 * d + 3, 2)
-            break
-        token = _header(h, S_WAY)
-        after = DEAD
-        if bound >= INFINITE:
-            return _search_from(h, d)
-        if token >= 0:
-            after = _advance_token(h, d, token)
-            if after <= GROW:
-                return after
-        between = -1
-        r = 0
-        if after >= 0:
-            r = _is_nearer(h, after, bound)
-            if r < 0:
-                return r
-        if r == 0:
-            after = _past_separator(h, d, bound)
-            if after <= GROW:
-                return after
-            if after < 0:
-                return _search_from(h, d)
-            between = _header(h, S_BETWEEN)
-        r = _room(h, BUF_PROOF, n + 2)
-        if r == 0:
-            r = _work(h, 1)
-        if r < 0:
-            return r
-        _put64(path, n, d)
-        n += 1
-        if between >= 0:
-            _put64(path, n, between)
-            n += 1
-        d = after
-    while n > 0:
-        n -= 1
-        cost += 1
-        d = _get64(path, n)
-        is_exact = 1 if cost == 1 else 0
-        known = _get32(attr, 4 * d + 3) - 1
-        # Behind a separator a cost may be known already.
-        if known >= 0 and known >> 1 <= cost:
-            cost = known >> 1
-            is_exact = known & 1
-        _put32(attr, 4 * d + 3, ((cost << 1) | is_exact) + 1)
-    return cost
-
-
-@_far
-def _cost(h, d):
-    """Tokens that are enough to finish from ``d``, lowered where a search found fewer; remembered.
-
-    Kept as ``(cost << 1 | no fewer do) + 1``.
-    """
-    attr = _view(h, D_ATTR)
-    known = _get32(attr, 4 * d + 3)
-    if known != 0:
-        return (known - 1) >> 1
-    if _header(h, S_IS_PROVEN) == 0:
-        return _prove(h, d)
-    c = _bound(h, d, 0)
-    if c >= 0:
-        _put32(attr, 4 * d + 3, ((c << 1) | (1 if c <= 1 else 0)) + 1)
-    return c
-
-
-@_kernel
-def _character_state(h, d):
-    """Return the matcher state to which all characters of the slice lead from ``d``, or DEAD."""
-    off = _view(h, D_OFF)
-    o = _get64(off, d)
-    if _header(h, S_USE_SLICES) == 0 or _get64(off, d + 1) - o != 1:
-        return DEAD
-    v = _get64(_view(h, D_POOL), o)
-    l = v & LOW32
-    lex = _view(h, L_ATTR)
-    a = _get32(lex, l * L_STRIDE + L_ACC)
-    # A greedy lexeme that goes on doesn't end.
-    if a >= 0 and _get32(lex, l * L_STRIDE + L_GREEDY) == 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
-        return DEAD
-    l = _next_character(h, l)
-    if l < 0:
-        return l
-    r = _room(h, BUF_CONFIG, 2)
-    if r < 0:
-        return r
-    _put64(_view(h, BUF_CONFIG), 0, (v & ~LOW32) | l)
-    return _configuration_intern(h, 1)
-
-
-@_far
-def _is_word_loop(h, d):
-    """1 if letters, digits and underscores lead from matcher state ``d`` to itself, 0 if not all do."""
-    off = _view(h, D_OFF)
-    o = _get64(off, d)
-    if _get64(off, d + 1) - o != 1:
-        return 0
-    l = _get64(_view(h, D_POOL), o) & LOW32
-    lex = _view(h, L_ATTR)
-    a = _get32(lex, l * L_STRIDE + L_ACC)
-    if a >= 0 and _get32(lex, l * L_STRIDE + L_GREEDY) == 0 and _get32(_view(h, A_ATTR), 2 * a) != 0:
-        return 0
-    key = WORD_KEY | l
-    memo = _view(h, VALUE_COST)
-    x = _slot(memo, 3, key)
-    if _get64(memo, 3 * x) == key:
-        return _get64(memo, 3 * x + 1)
-    class_of = _view(h, CLASS_OF)
-    is_loop = 1
-    for byte in range(128):
-        is_letter = 65 <= (byte & 0xDF) <= 90
-        if is_letter or 48 <= byte <= 57 or byte == 95:
-            s = _lexer_step(h, l, _get8(class_of, byte))
-            if s <= GROW:
-                return s
-            if s != l:
-                is_loop = 0
-                break
-    r = _store_value(h, key, is_loop, -1)
-    return r if r < 0 else is_loop
-
-
-@_far
-def _without_text(h, d):
-    """Return matcher state ``d`` without the texts of its lexemes so far."""
-    off = _view(h, D_OFF)
-    pool = _view(h, D_POOL)
-    attr = _view(h, L_ATTR)
-    values_off = _view(h, L_OFF)
-    values = _view(h, L_POOL)
-    first = _get64(off, d)
-    n = _get64(off, d + 1) - first
-    is_changed = False
-    for i in range(n):
-        l = _get64(pool, first + i) & LOW32
-        if _get32(attr, l * L_STRIDE + L_FLAGS) & FLAG_RECORDS:
-            is_changed = True
-    if not is_changed:
-        return d
-    r = _room(h, BUF_CONFIG, 2 * n)
-    if r < 0:
-        return r
-    x = _header(h, S_FRESH) + RECORDER
-    for i in range(n):
-        v = _get64(pool, first + i)
-        l = v & LOW32
-        if _get32(attr, l * L_STRIDE + L_FLAGS) & FLAG_RECORDS:
-            r = _room(h, BUF_LEXER, _get64(values_off, l + 1) - _get64(values_off, l))
-            if r < 0:
-                return r
-            m = 0
-            for j in range(_get64(values_off, l), _get64(values_off, l + 1)):
-                if _get64(values, j) & LOW32 != x:
-                    _put64(_view(h, BUF_LEXER), m, _get64(values, j))
-                    m += 1
-            l = _lexer_intern(h, BUF_LEXER, m)
-            if l < 0:
-                return l
-        _put64(_view(h, BUF_CONFIG), i, (v & ~LOW32) | l)
-    return _configuration_intern(h, n)
-
-
-@_far
-def _walk_states(h, d):
-    """List in BUF_WALK the matcher states one token away from ``d``, each with a token; as `_walk_lexer`.
-
-    Where costs are proven, states whose lexeme is kept stand for all that differ by its text.
-    """
-    if _header(h, S_IS_PROVEN) != 0:
-        d = _without_text(h, d)
-        if d < 0:
-            return d
-    row = _view(h, D_ROW)
-    nodes = _view(h, NODES)
-    node_token = _view(h, NODE_TOKEN)
-    words_below = _view(h, WORDS_BELOW)
-    class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
-    classes = _header(h, S_CLASSES)
-    base = _view(h, TRIE_BASE)
-    size = _view(h, TRIE_SIZE)
-    most = _view(h, BUCKET_MAX)
-    top = _header(h, S_LAYERS) - 1
-    stamp = _next_stamp(h)
-    n = 0
-    covered = 0
-    q = d
-    while covered < top - 1:
-        q2 = _character_state(h, q)
-        if q2 <= GROW:
-            return q2
-        if q2 < 0:
-            break
-        is_loop = q2 == q
-        token = _layer_token(h, covered, top if is_loop else covered + 1)
-        if token >= 0:
-            n = _note(h, STATE_KEY | q2, q2, token, stamp, n)
-            if n < 0:
-                return n
-        covered = ALL_CHARACTERS if is_loop else covered + 1
-        q = q2
-    last = -1
-    for k in range(_header(h, S_TRIES)):
-        if k > 0 and _get64(most, k - 1) <= covered:
-            continue
-        i = _get64(base, k)
-        end = i + _get64(size, k)
-        _put64(stack, 0, d)
-        while i < end:
-            w = _get64(nodes, i)
-            depth = (w >> 8) & 0xFFFF
-            above = _get64(stack, depth - 1)
-            c = _get8(class_of, w & 255)
-            s = _get32(row, above * classes + c)
-            if s == UNFILLED:
-                s = _state_fill(h, above, c)
-                if s <= GROW:
-                    return s
-            if s < 0:
-                i += w >> 24
-                continue
-            _put64(stack, depth, s)
-            if s != last:
-                t = _get32(node_token, i)
-                if t >= 0:
-                    n = _note(h, STATE_KEY | s, s, t, stamp, n)
-                    if n < 0:
-                        return n
-                    last = s
-            if w >> 24 > FEW_NODES and _get8(words_below, i) != 0:
-                r = _is_word_loop(h, s)
-                if r < 0:
-                    return r
-                if r == 1:
-                    # Every leaf is a token.
-                    if s != last:
-                        last = i
-                        while _get32(node_token, last) < 0:
-                            last += 1
-                        n = _note(h, STATE_KEY | s, s, _get32(node_token, last), stamp, n)
-                        if n < 0:
-                            return n
-                        last = s
-                    i += w >> 24
-                    continue
-            i += 1
-    return n
-
-
-@_far
-def _expand(h, d, is_full):
-    """List in BUF_STATES the states one token away from ``d``: (state, token, tokens enough, necessary).
-
-    Unless ``is_full`` what is necessary is left 0.
-    """
-    states = _view(h, BUF_STATES)
-    n = _header(h, S_EXPANDED_N)
-    if _header(h, S_EXPANDED) != d:
-        # A call that begins again, after a table grew, finds the states listed.
-        n = _walk_states(h, d)
-        if n < 0:
-            return n
-        _set_header(h, S_EXPANDED, -1)
-        r = _room(h, BUF_STATES, 4 * n)
-        if r < 0:
-            return r
-        # Costs walk too, and need the buffer.
-        walk = _view(h, BUF_WALK)
-        for i in range(n):
-            _put64(states, 4 * i, _get64(walk, 2 * i))
-            _put64(states, 4 * i + 1, _get64(walk, 2 * i + 1))
-        _set_header(h, S_EXPANDED, d)
-        _set_header(h, S_EXPANDED_N, n)
-    for i in range(n):
-        s = _get64(states, 4 * i)
-        c = _cost(h, s)
-        if c < 0:
-            return c
-        _put64(states, 4 * i + 2, c)
-        if is_full:
-            c = _bound(h, s, 1)
-            if c < 0:
-                return c
-            _put64(states, 4 * i + 3, c)
-    return n
-
-
-@_kernel
-def _least_count(h, v):
-    """Return a counted value whose least count is met with the least such count; others as they are."""
-    x = v & LOW32
-    least = _get32(_view(h, COUNT_MIN), x)
-    return v if v >> 32 <= least else (least << 32) | x
-
-
-@_kernel
-def _highest_count(h, v):
-    """Return a counted value whose least count is met with the highest count that goes on from it."""
-    x = v & LOW32
-    most = _get32(_view(h, COUNT_MAX), x)
-    if most < 0 or v >> 32 < _get32(_view(h, COUNT_MIN), x):
-        return v
-    return (max(v >> 32, most - 1 + _get32(_view(h, IS_HUB), x)) << 32) | x
-
-
-@_far
-def _with_least_counts(h, l):
-    """Return lexer state ``l`` with `_least_count` of all its values."""
-    off = _view(h, L_OFF)
-    pool = _view(h, L_POOL)
-    positions = _header(h, S_POSITIONS)
-    first = _get64(off, l)
-    n = _get64(off, l + 1) - first
-    is_changed = False
-    for i in range(n):
-        v = _get64(pool, first + i)
-        lone = _lone_literal(h, v)
-        if lone >= 0:
-            w = _with_least_counts(h, lone)
-            if w < 0:
-                return w
-            is_changed = is_changed or w != lone
-        elif v & LOW32 < positions:
-            is_changed = is_changed or _least_count(h, v) != v
-    if not is_changed:
-        return l
-    r = _room(h, BUF_LEXER, n)
-    if r < 0:
-        return r
-    buf = _view(h, BUF_LEXER)
-    # The call below uses the buffer for literals: these are interned by now, so it only looks them up.
-    for i in range(n):
-        v = _get64(pool, first + i)
-        lone = _lone_literal(h, v)
-        if lone >= 0:
-            w = _with_least_counts(h, lone)
-            if w < 0:
-                return w
-            e = _get64(_view(h, EL_POOL), _get64(_view(h, EL_OFF), (v & LOW32) - positions))
-            w = _make_element(h, e, w << 1)
-            if w < 0:
-                return w
-            v = positions + w
-        elif v & LOW32 < positions:
-            v = _least_count(h, v)
-        _put64(buf, i, v)
-    return _lexer_intern(h, BUF_LEXER, n)
-
-
-@_far
-def _ceiling(h, d):
-    """Return a cost that matcher state ``d`` doesn't exceed, nor do those like it with higher counts.
-
-    With a higher count some ways may be missing, so the dearest of all counts, each with its highest count.
-    """
-    off = _view(h, D_OFF)
-    pool = _view(h, D_POOL)
-    l_off = _view(h, L_OFF)
-    l_pool = _view(h, L_POOL)
-    positions = _header(h, S_POSITIONS)
-    most = 0
-    for i in range(_get64(off, d), _get64(off, d + 1)):
-        p = _get64(pool, i) >> 32
-        l = _get64(pool, i) & LOW32
-        for j in range(_get64(l_off, l), _get64(l_off, l + 1)):
-            v = _get64(l_pool, j)
-            t = _terminal_of(h, v)
-            if t < 0:
-                continue
-            rest = _after_terminal(h, p, t, 0)
-            if rest < 0:
-                return rest
-            lone = _lone_literal(h, v)
-            first = j
-            last = j + 1
-            if lone >= 0:
-                first = _get64(l_off, lone)
-                last = _get64(l_off, lone + 1)
-            for q in range(first, last):
-                v = _get64(l_pool, q)
-                if v & LOW32 < positions:
-                    v = _highest_count(h, v)
-                u = _value_cost(h, v, 0)
-                if u < 0:
-                    return u
-                most = max(most, u + rest)
-    return INFINITE if most >= INFINITE else min(most, HUGE)
-
-
-@_far
-def _ceiling_after(h, d):
-    """Return what no cost one token away from ``d`` exceeds, whatever the counts above the least; remembered."""
-    key = RUN_KEY | STATE_KEY | d
-    memo = _view(h, VALUE_COST)
-    s = _slot(memo, 3, key)
-    if _get64(memo, 3 * s) == key:
-        return _get64(memo, 3 * s + 1)
-    n = _walk_states(h, d)
-    if n < 0:
-        return n
-    _set_header(h, S_EXPANDED, -1)
-    r = _room(h, BUF_STATES, n)
-    if r < 0:
-        return r
-    walk = _view(h, BUF_WALK)
-    states = _view(h, BUF_STATES)
-    for i in range(n):
-        _put64(states, i, _get64(walk, 2 * i))
-    most = 0
-    for i in range(n):
-        c = _ceiling(h, _get64(states, i))
-        if c < 0:
-            return c
-        most = max(most, c)
-    r = _store_value(h, key, most, -1)
-    return r if r < 0 else most
-
-
-@_far
-def _with_least_state(h, d):
-    """Return matcher state ``d`` with least counts in its only configuration; ``d`` if nothing changes."""
-    off = _view(h, D_OFF)
-    o = _get64(off, d)
-    if _get64(off, d + 1) - o != 1 or _header(h, S_IS_PROVEN) == 0:
-        return d
-    v = _get64(_view(h, D_POOL), o)
-    l = _with_least_counts(h, v & LOW32)
-    if l < 0 or l == v & LOW32:
-        return l if l < 0 else d
-    r = _room(h, BUF_CONFIG, 2)
-    if r < 0:
-        return r
-    _put64(_view(h, BUF_CONFIG), 0, (v & ~LOW32) | l)
-    return _configuration_intern(h, 1)
-
-
-@_far
-def _largest_after(h, d, is_exact):
-    """Return the largest cost one token away from ``d``, or, unless ``is_exact``, more; 0 if nothing is.
-
-    Remembered in D_ATTR as ``(cost << 1 | is exact) + 1``. States that differ by counts above the least share
-    what isn't exact.
-    """
-    attr = _view(h, D_ATTR)
-    known = _get32(attr, 4 * d + 2)
-    if known != 0 and (known - 1) & 1 >= is_exact:
-        return (known - 1) >> 1
-    if is_exact == 0:
-        like = _with_least_state(h, d)
-        if like < 0:
-            return like
-        if like != d:
-            most = _ceiling_after(h, like)
-            if most >= 0:
-                _put32(attr, 4 * d + 2, (most << 1) + 1)
-            return most
-    n = _expand(h, d, 0)
-    if n < 0:
-        return n
-    states = _view(h, BUF_STATES)
-    most = 0
-    for i in range(n):
-        most = max(most, _get64(states, 4 * i + 2))
-    _put32(attr, 4 * d + 2, ((most << 1) | 1) + 1)
-    return most
-
-
-@_kernel
-def _clear_layer(h, out, low, high):
-    """Clear the bits of layer ``high`` that are not in layer ``low``; 1 if any was set."""
-    words = _header(h, S_WORDS)
-    layers = _view(h, LAYERS)
-    cleared = 0
-    for k in range(words):
-        w = _get32(layers, high * words + k) & ~_get32(layers, low * words + k)
-        x = _get32(out, k)
-        cleared |= x & w
-        _put32(out, k, x & ~w)
-    return 1 if cleared != 0 else 0
-
-
-@_far
-def _restrict(h, d, address, limit):
-    """Clear the bits of the mask of ``d`` at ``address`` after which more than ``limit`` tokens are needed.
-
-    Returns 1 if any was cleared, else 0. All states met here were met before, by `_largest_after`, so that
-    nothing grows once bits are cleared.
-    """
-    most = _largest_after(h, d, 0)
-    if most > limit:
-        most = _largest_after(h, d, 1)
-    if most <= limit:
-        return min(0, most)
-    if _header(h, S_IS_PROVEN) != 0:
-        d = _without_text(h, d)
-        if d < 0:
-            return d
-    out = (address, _header(h, S_WORDS))
-    row = _view(h, D_ROW)
-    attr = _view(h, D_ATTR)
-    nodes = _view(h, NODES)
-    node_token = _view(h, NODE_TOKEN)
-    words_below = _view(h, WORDS_BELOW)
-    class_of = _view(h, CLASS_OF)
-    stack = _scratch(h, X_STACK)
-    classes = _header(h, S_CLASSES)
-    base = _view(h, TRIE_BASE)
-    size = _view(h, TRIE_SIZE)
-    most_characters = _view(h, BUCKET_MAX)
-    top = _header(h, S_LAYERS) - 1
-    cleared = 0
-    covered = 0
-    q = d
-    while covered < top - 1:
-        q2 = _character_state(h, q)
-        if q2 <= GROW:
-            return q2
-        if q2 < 0:
-            break
-        is_loop = q2 == q
-        if (_get32(attr, 4 * q2 + 3) - 1) >> 1 > limit:
-            cleared |= _clear_layer(h, out, covered, top if is_loop else covered + 1)
-        covered = ALL_CHARACTERS if is_loop else covered + 1
-        q = q2
-    for k in range(_header(h, S_TRIES)):
-        if k > 0 and _get64(most_characters, k - 1) <= covered:
-            continue
-        i = _get64(base, k)
-        end = i + _get64(size, k)
-        _put64(stack, 0, d)
-        while i < end:
-            w = _get64(nodes, i)
-            depth = (w >> 8) & 0xFFFF
-            s = _get32(row, _get64(stack, depth - 1) * classes + _get8(class_of, w & 255))
-            if s < 0:
-                i += w >> 24
-                continue
-            _put64(stack, depth, s)
-            t = _get32(node_token, i)
-            if w >> 24 > FEW_NODES and _get8(words_below, i) != 0 and _is_word_loop(h, s) == 1:
-                if (_get32(attr, 4 * s + 3) - 1) >> 1 <= limit:
-                    i += w >> 24
-                    continue
-                # The row of such a state need not be filled.
-                end_below = i + (w >> 24)
-                while i < end_below:
-                    t = _get32(node_token, i)
-                    if t >= 0:
-                        x = _get32(out, t >> 5)
-                        bit = 1 << (t & 31)
-                        if x & bit:
-                            cleared = 1
-                            _put32(out, t >> 5, x & ~bit)
-                    i += 1
-                continue
-            if t >= 0 and (_get32(attr, 4 * s + 3) - 1) >> 1 > limit:
-                x = _get32(out, t >> 5)
-                bit = 1 << (t & 31)
-                if x & bit:
-                    cleared = 1
-                    _put32(out, t >> 5, x & ~bit)
-            i += 1
-    same = _view(h, DUPLICATES)
-    for i in range(_header(h, USED + DUPLICATES)):
-        t = _get32(same, 2 * i)
-        if (_get32(out, t >> 5) >> (t & 31)) & 1 == 0:
-            t = _get32(same, 2 * i + 1)
-            _put32(out, t >> 5, _get32(out, t >> 5) & ~(1 << (t & 31)))
-    return cleared
-
-
-@_kernel
-def _store_cost(h, d, cost, is_exact):
-    """Lower the cost of matcher state ``d``; note that no fewer tokens are enough."""
-    attr = _view(h, D_ATTR)
-    known = _get32(attr, 4 * d + 3)
-    if known != 0:
-        is_exact |= (known - 1) & 1
-        cost = min(cost, (known - 1) >> 1)
-    _put32(attr, 4 * d + 3, ((cost << 1) | is_exact) + 1)
-    return 0
-
-
-@_quick
-def cost_quick(h, d):
-    """Cost of matcher state ``d`` as `_cost` keeps it, less one; -1 if it is not known yet."""
-    return _get32(_view(h, D_ATTR), 4 * d + 3) - 1
-
-
-@_quick
-def fits_quick(h, d, limit):
-    """1 if no token after matcher state ``d`` is known to need more than ``limit`` tokens, 0 if that is not known."""
-    known = _get32(_view(h, D_ATTR), 4 * d + 2)
-    return 1 if known != 0 and (known - 1) >> 1 <= limit else 0
-
-
-@_entry_point
-def run_costs(op, h, a, b, c, d):
-    """Run one operation on costs; `run` says how."""
-    if op == OP_COST:
-        r = _cost(h, a)
-        return r if r < 0 else _get32(_view(h, D_ATTR), 4 * a + 3) - 1
-    if op == OP_BOUND:
-        return _bound(h, a, b)
-    if op == OP_EXPAND:
-        return _expand(h, a, 1)
-    if op == OP_SUCCESSORS:
-        return _walk_states(h, a)
-    if op == OP_RESTRICT:
-        return _restrict(h, a, b, c)
-    if op == OP_STORE_COST:
-        return _store_cost(h, a, b, c)
-    if op == OP_ENTRY_COST:
-        return _entry_cost(h, a)
-    if op == OP_START_STATE:
-        return _start_state(h, a)
-    if op == OP_STATE_VALUE:
-        return _state_value(h, a, b)
-    if op == OP_INNER_STATES:
-        return _inner_states(h, a, 1)
-    return _walk_lexer(h, a)

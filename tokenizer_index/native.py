@@ -1,8 +1,9 @@
 """The kernels as machine code: compiled once for each machine, then loaded without Numba.
 
-``kernel_build`` compiles the kernels of ``kernels`` (half a minute, once) into one object file with a C function
-for each far function and a Python function for each entry point, which is kept in the user's cache folder. Later processes load it in some 20 ms: importing Numba alone would take
-twenty times as long. Calls go through functions of CPython's vectorcall kind made here, which cost about
+``kernel_build`` compiles the kernels (``kernels``, ``cost_kernels``, ``lexeme_kernels``; half a minute, once) into
+one object file with a C function for each far function and a Python function for each entry point, which is kept
+in the user's cache folder. Later processes load it in some 20 ms: importing Numba alone would take twenty times as
+long. Calls go through functions of CPython's vectorcall kind made here, which cost about
 0.1 µs.
 
 The cache is keyed by the sources of the kernels, the versions of Numba, llvmlite and Python's ABI, and the
@@ -170,6 +171,7 @@ class _Loader:
 _SOURCES = (
     "kernel_memory.py",
     "kernels.py",
+    "cost_kernels.py",
     "lexeme_kernels.py",
     "layout.py",
     "parameters.py",
