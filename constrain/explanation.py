@@ -190,15 +190,12 @@ def _few(names: list[str]) -> list[str]:
 
 def character_start(data: bytes, offset: int) -> int:
     """Return where the character begins that has the byte at ``offset``; bytes that are no UTF-8 stand alone."""
-    for start in range(offset, max(offset - 4, -1), -1):
-        if start >= len(data) or not 0x80 <= data[start] < 0xC0:
-            size = (
-                1
-                if start >= len(data) or data[start] < 0xC0
-                else 2 + (data[start] >= 0xE0) + (data[start] >= 0xF0)
-            )
-            return start if offset - start < size else offset
-    return offset
+    start = offset
+    while start > max(offset - 3, 0) and data[start : start + 1] and 0x80 <= data[start] < 0xC0:
+        start -= 1
+    lead = data[start] if start < len(data) else 0
+    size = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+    return start if offset - start < size else offset
 
 
 def place_explanation(

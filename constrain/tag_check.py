@@ -7,7 +7,7 @@ What a schema describes is then asked of its check. Special tokens stand in the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -49,6 +49,8 @@ class TagCheck:
     identity: object
     output: Format
     checks: Mapping[int, tuple[Check, ...]]
+    specs: dict[int, Spec] = field(default_factory=dict, repr=False)
+    """By the identity of an embedded grammar, its spec: flattened once, when an output first has a text of it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TagCheck) and self.identity == other.identity
@@ -62,7 +64,7 @@ class TagCheck:
 
     def explain(self, data: bytes) -> Failure | None:
         """See `Check`: the place is where the part begins that fails first."""
-        reading = _Reading(data, self.checks)
+        reading = _Reading(data, self)
         if reading.succeeds(self.output):
             return None
         start, end, check = reading.failed or (0, len(data), None)
@@ -73,7 +75,7 @@ class TagCheck:
 
     def has(self, data: bytes) -> bool:
         """Do all parts of a whole output satisfy their schemas?"""
-        return _Reading(data, self.checks).succeeds(self.output)
+        return _Reading(data, self).succeeds(self.output)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,11 +104,10 @@ class _Reading:
         The first part that a check refused.
     """
 
-    def __init__(self, data: bytes, checks: Mapping[int, tuple[Check, ...]]) -> None:
+    def __init__(self, data: bytes, check: TagCheck) -> None:
         self.failed: tuple[int, int, Check] | None = None
         self._data = data
-        self._checks = checks
-        self._specs: dict[int, Spec] = {}
+        self._check = check
         self._embedded: dict[tuple[int, int], list[int]] = {}
 
     def succeeds(self, output: Format) -> bool:
@@ -158,12 +159,13 @@ class _Reading:
         key = id(embedded), start
         if key not in self._embedded:
             grammar = embedded.grammar
-            if id(embedded) not in self._specs:
-                self._specs[id(embedded)] = Spec.from_grammar(grammar)
+            spec = self._check.specs.get(id(grammar))
+            if spec is None:
+                spec = self._check.specs[id(grammar)] = Spec.from_grammar(grammar)
             rest = self._data[start:]
-            checks = self._checks.get(id(grammar), ())
+            checks = self._check.checks.get(id(grammar), ())
             found = []
-            for end in self._specs[id(embedded)].ends_within(rest):
+            for end in spec.ends_within(rest):
                 if holds(checks, rest[:end]):
                     found.append(start + end)
                 elif self.failed is None:

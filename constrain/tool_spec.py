@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,12 +105,12 @@ class ToolSpec(Spec):
     ``known`` is a spec with the same options, whose tools are checked already.
     """
 
-    __slots__ = ("_dropped", "frame", "options", "tools")
+    __slots__ = ("_not_enforced", "frame", "options", "tools")
 
     tools: dict[str, Tool]
     frame: Frame
     options: SchemaOptions
-    _dropped: dict[str, NotEnforced]
+    _not_enforced: dict[str, NotEnforced]
 
     def __init__(
         self,
@@ -122,21 +122,21 @@ class ToolSpec(Spec):
     ) -> None:
         watch = Watch(limits)
         before = {} if known is None else known.tools
-        dropped = {
-            name: known._dropped[name]
+        found = {
+            name: known._not_enforced[name]
             if known is not None and before.get(name) is tool
             else not_enforced(tool, options, watch)
             for name, tool in tools.items()
         }
         put = object.__setattr__
-        put(self, "_dropped", dropped)
+        put(self, "_not_enforced", found)
         put(self, "tools", tools)
         put(self, "frame", frame)
         put(self, "options", options)
         first = [name for name, _ in zip(tools, range(4), strict=False)]
         names = ", ".join(first) + (", …" if len(tools) > len(first) else "")
         checks: tuple[Check, ...] = ()
-        if not all(tool.is_exact and not dropped[name].left_open for name, tool in tools.items()):
+        if not all(tool.is_exact and not found[name].left_open for name, tool in tools.items()):
             from constrain.type_check import TypeCheck
 
             checks = (TypeCheck("the tools", tuple(tools.values()), self._read_answer),)
@@ -145,7 +145,7 @@ class ToolSpec(Spec):
             (tuple(tools.values()), frame, options),
             None,
             parse=self._read_answer,
-            ignored=tuple(f"{name}: {place}" for name, found in dropped.items() for place in found.dropped),
+            ignored=tuple(f"{name}: {place}" for name, parts in found.items() for place in parts.dropped),
             remake=partial(ToolSpec, tools, frame, options, limits),
             shown=shortened(f"[{names}]"),
             watch=watch,
@@ -189,28 +189,13 @@ class ToolSpec(Spec):
 
     def _taken_apart(self, output: Output, *, is_by_name: bool) -> ToolOutput:
         parsers = {
-            name: self._checking(tool) if self._dropped[name].left_open else tool.parse
+            name: _checking(tool, self.options, self.limits)
+            if self._not_enforced[name].left_open
+            else tool.parse
             for name, tool in self.tools.items()
         }
         frame = self.frame
         return read_output(output, frame.template, parsers, frame.reasoning, is_by_name=is_by_name)
-
-    def _checking(self, tool: Tool) -> Callable[[str], Any]:
-        """Return what reads the arguments of a tool whose grammar leaves parts of its schema open."""
-        # Sets of plain tools never need it.
-        from constrain.schema_check import schema_checks
-
-        watch = Watch(self.limits)
-        read = arguments_grammar(tool, self.options, watch)
-        (check,) = schema_checks(read, self.options, (tool.text, self.options), watch)
-
-        def parse(text: str) -> Any:
-            failure = check.explain(text.encode("utf-8", errors="surrogatepass"))
-            if failure is not None:
-                raise SpecError(f"expected {failure.expected}", pointer=failure.pointer)
-            return tool.parse(text)
-
-        return parse
 
     @property
     def grammar(self) -> Grammar:
@@ -314,6 +299,25 @@ def _is_plain(tool: Tool, options: SchemaOptions, limits: Limits) -> bool:
         and len(tool.text) * _MOST_STATES_PER_CHARACTER <= room
         and is_plain(json.loads(tool.text))
     )
+
+
+@lru_cache(maxsize=_MOST_GRAMMARS)
+def _checking(tool: Tool, options: SchemaOptions, limits: Limits) -> Callable[[str], Any]:
+    """Return what reads the arguments of a tool whose grammar leaves parts of its schema open."""
+    # Sets of plain tools never need it.
+    from constrain.schema_check import schema_checks
+
+    watch = Watch(limits)
+    read = arguments_grammar(tool, options, watch)
+    (check,) = schema_checks(read, options, (tool.text, options), watch)
+
+    def parse(text: str) -> Any:
+        failure = check.explain(text.encode("utf-8", errors="surrogatepass"))
+        if failure is not None:
+            raise SpecError(f"expected {failure.expected}", pointer=failure.pointer)
+        return tool.parse(text)
+
+    return parse
 
 
 def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> SchemaGrammar:

@@ -323,9 +323,10 @@ def _build(grammar: Grammar, watch: Watch, lost: bytes, *, counts: bool) -> Netw
     if most is not None:
         for t in graphs.used.intersection(grammar.ignored.terminals):
             _refuse_alike(grammar.terminals[t], grammar.terminals[t])
-    greedy = {t for t, terminal in enumerate(grammar.terminals) if terminal.greedy}
-    greedy.update(() if lines is None else lines.longest())
+    greedy: set[int] = set()
     if lost:
+        greedy.update(t for t, terminal in enumerate(grammar.terminals) if terminal.greedy)
+        greedy.update(() if lines is None else lines.longest())
         left = without_bytes(lexemes, greedy, lost, watch)
         if left is None:
             raise StillReadError
@@ -337,8 +338,10 @@ def _build(grammar: Grammar, watch: Watch, lost: bytes, *, counts: bool) -> Netw
         newline = lexemes[marks.newline]
         if newline is not None:
             lexemes[marks.newline] = lines.measure(newline)
-    rules = flatten(graphs, alive, [lexeme is not None and lexeme.nullable for lexeme in lexemes], watch)
-    if lost and may_be_missed(grammar.terminals, lexemes, graphs.cut, greedy):
+    nullable = [lexeme is not None and lexeme.nullable for lexeme in lexemes]
+    cut: set[int] | None = set() if lost else None
+    rules = flatten(graphs, alive, nullable, watch, cut)
+    if cut and may_be_missed(grammar.terminals, lexemes, cut, greedy):
         raise StillReadError
     if lines is not None:
         lines.check(rules)

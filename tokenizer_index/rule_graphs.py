@@ -100,8 +100,6 @@ class RuleGraphs:
         Those of them that stand for repetitions.
     distinct : set of (source, symbol, target)
         Edges whose lexemes must differ.
-    cut : set of int
-        After `flatten`: live terminals that are left out somewhere, because what must follow them there is dead.
 
     Raises
     ------
@@ -113,7 +111,6 @@ class RuleGraphs:
 
     def __init__(self, grammar: Grammar, watch: Watch, *, counts: bool = True) -> None:
         self.grammar = grammar
-        self.cut: set[int] = set()
         self._watch = watch
         self._counts = counts
         self._n_terminals = len(grammar.terminals)

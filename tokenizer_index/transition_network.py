@@ -58,7 +58,13 @@ class Rules(NamedTuple):
     n_starts: int = 1
 
 
-def flatten(graphs: RuleGraphs, alive: Sequence[bool], nullable: Sequence[bool], watch: Watch) -> Rules:
+def flatten(
+    graphs: RuleGraphs,
+    alive: Sequence[bool],
+    nullable: Sequence[bool],
+    watch: Watch,
+    cut: set[int] | None = None,
+) -> Rules:
     """Return the transition network.
 
     Parameters
@@ -69,6 +75,9 @@ def flatten(graphs: RuleGraphs, alive: Sequence[bool], nullable: Sequence[bool],
         The terminal matches something other than the empty string.
     nullable : (n_terminals,)
         The terminal matches the empty string.
+    cut : set of int or None
+        Gets the live terminals that are left out somewhere, because what must follow them there is dead; perhaps
+        some that are not.
 
     Raises
     ------
@@ -77,7 +86,7 @@ def flatten(graphs: RuleGraphs, alive: Sequence[bool], nullable: Sequence[bool],
     LimitExceededError
         More states or time than allowed.
     """
-    return _Flattener(graphs, watch).flatten(alive, nullable)
+    return _Flattener(graphs, watch).flatten(alive, nullable, cut)
 
 
 class _Flattener:
@@ -85,14 +94,15 @@ class _Flattener:
         self._graphs = graphs
         self._watch = watch
 
-    def flatten(self, alive: Sequence[bool], nullable: Sequence[bool]) -> Rules:
+    def flatten(self, alive: Sequence[bool], nullable: Sequence[bool], cut: set[int] | None) -> Rules:
         empty_rules = self._nullable_rules(nullable)
         self._skip_nullable(empty_rules, nullable)
         self._loop_own_calls()
         level, alive_rules = self._productive(alive)
         if not alive_rules[0] and not empty_rules[0]:
             raise self._empty_language(alive, alive_rules)
-        self._graphs.cut = self._cut_terminals(alive, level)
+        if cut is not None:
+            cut |= self._cut_terminals(alive, level)
         self._prune(alive, level, alive_rules)
         rules = self._determinise(level, empty_rules[0], alive, alive_rules)
         return _with_starts_apart(rules) if self._graphs.grammar.is_apart else rules
@@ -301,10 +311,7 @@ class _Flattener:
             self._watch.step("productive rules", 1 + len(raised))
 
     def _cut_terminals(self, alive: Sequence[bool], level: list[int]) -> set[int]:
-        """Return live terminals that are left out somewhere, because what must follow them there is dead.
-
-        Some may be returned that are not.
-        """
+        """Return live terminals that are left out somewhere, because what must follow them there is dead."""
         graphs = self._graphs
         if all(alive[t] for t in graphs.used):
             return set()
