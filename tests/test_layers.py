@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "grammars": ("constrain.grammars",),
     "tokenizer_index": (
         "constrain.grammars.bits",
+        "constrain.grammars.recent",
         "constrain.grammars.errors",
         "constrain.grammars.ir",
         "constrain.grammars.limits",

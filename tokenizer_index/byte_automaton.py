@@ -29,11 +29,11 @@ from constrain.grammars.ir import (
     SpecialToken,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recent import Recent
 from constrain.tokenizer_index.boolean import conjunction, flatten_conjunction
 from constrain.tokenizer_index.draft import Draft, Hub, finish
 from constrain.tokenizer_index.fragment import Fragment, literal_fragment
 from constrain.tokenizer_index.pattern_sizes import Sizes, merge_repeats
-from constrain.tokenizer_index.recent import Recent
 from constrain.tokenizer_index.special_tokens import spelling
 from constrain.tokenizer_index.utf8 import Utf8, encode_ranges
 from constrain.tokenizer_index.word_list import word_list_fragment, words_of

@@ -18,6 +18,7 @@ from constrain.grammars.ir import (
     Terminal,
 )
 from constrain.grammars.limits import Watch
+from constrain.grammars.recent import Recent
 from constrain.tokenizer_index.boolean import flatten_conjunction
 from constrain.tokenizer_index.byte_automaton import (
     MOST_EDGES_KEPT,
@@ -26,7 +27,6 @@ from constrain.tokenizer_index.byte_automaton import (
     compile_pattern,
 )
 from constrain.tokenizer_index.fragment import SHORT_LITERAL, Fragment, literal_fragment, walled
-from constrain.tokenizer_index.recent import Recent
 
 
 class Lexeme(NamedTuple):

@@ -13,21 +13,15 @@ from typing import TypeAlias
 from constrain.grammars.json_schema.drafts import HANDLERS, NEIGHBOURS
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.pointers import token
+from constrain.grammars.json_schema.subschemas import MAPS, SINGLE
 
 Path: TypeAlias = tuple[str | int, ...]
 
-# Keywords that hold schemas by name, in lists, and single ones. Of `not`, `if` and `oneOf` nothing is taken out: they
-# may say more with less.
-_PROPERTIES = frozenset(("properties", "patternProperties", "$defs", "definitions"))
+# Of `not`, `if` and `oneOf` nothing is taken out: they may say more with less.
 _DEPENDENT = frozenset(("dependentSchemas", "dependencies", "dependentRequired"))
+_PROPERTIES = frozenset(MAPS) - _DEPENDENT
 _BRANCHES = frozenset(("anyOf", "prefixItems"))
-_SINGLE = frozenset(
-    (
-        *("items", "additionalItems", "unevaluatedItems", "contains"),
-        *("additionalProperties", "unevaluatedProperties", "propertyNames"),
-        *("then", "else"),
-    )
-)
+_SINGLE = frozenset(SINGLE) - {"not", "if", "contentSchema"}
 _FLAGS = frozenset(("exclusiveMinimum", "exclusiveMaximum"))
 # Parts that are looked at in all: the work for an error message.
 _MOST_WORK = 60_000

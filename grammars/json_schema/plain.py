@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from constrain.grammars.json_schema.facts import Json
+from constrain.grammars.json_schema.facts import TYPE_BITS, Json
 
-TYPES = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
 _NOTES = frozenset({"title", "description", "default", "examples"})
 MOST_DEEP = 12
 _MOST_MEMBERS = 64
@@ -51,7 +50,7 @@ def _words(given: Json) -> bool:
 
 
 def _is_type(schema: dict[str, Json], value: Json, depth: int) -> bool:
-    return isinstance(value, str) and value in TYPES
+    return isinstance(value, str) and value in TYPE_BITS
 
 
 def _is_enum(schema: dict[str, Json], value: Json, depth: int) -> bool:

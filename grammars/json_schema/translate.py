@@ -19,23 +19,12 @@ from typing import Any
 from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.json_schema.facts import Json
 from constrain.grammars.json_schema.pointers import token
+from constrain.grammars.json_schema.subschemas import LISTS, MAPS, SINGLE
 from constrain.grammars.limits import Watch
 
-_MAPS = (
-    "properties",
-    "patternProperties",
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "dependencies",
-    "schemas",
-)
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_SINGLE = (
-    *("items", "additionalItems", "unevaluatedItems", "contains", "contentSchema"),
-    *("additionalProperties", "unevaluatedProperties", "propertyNames"),
-    *("not", "if", "then", "else", "components"),
-)
+# OpenAPI keeps schemas in a part of its own.
+_MAPS = (*MAPS, "schemas")
+_SINGLE = (*SINGLE, "components")
 
 _ENCODINGS = {
     "base64": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$",
@@ -95,7 +84,7 @@ def translated(schema: Json, watch: Watch, *, openapi: bool, content: bool) -> J
             if isinstance(new.get(key), dict):
                 new[key] = dict(new[key])
                 todo += [(new[key], name, f"{pointer}/{key}/{token(str(name))}") for name in new[key]]
-        for key in _LISTS:
+        for key in LISTS:
             if isinstance(new.get(key), list):
                 new[key] = list(new[key])
                 todo += [(new[key], i, f"{pointer}/{key}/{i}") for i in range(len(new[key]))]

@@ -11,13 +11,12 @@ text; groups within a loop are forgotten at the beginning of each round; a round
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from threading import Lock
 from typing import TypeAlias
 
 from constrain.grammars.errors import UnsupportedFeatureError
 from constrain.grammars.ir import EMPTY_STRING, CharacterClass, Pattern, Repeat
 from constrain.grammars.limits import Watch
+from constrain.grammars.recent import Recent
 from constrain.grammars.recursion import Task, run
 from constrain.grammars.regex.build import accepts, ends
 from constrain.grammars.regex.ecma_dialect import IGNORE_CASE, EcmaReader
@@ -48,9 +47,7 @@ _NUMBER = re.compile("[1-9][0-9]*")
 _NAMED = re.compile(r"\(\?P?<([^>]*)>")
 _REFERENCE = re.compile(r"\\k<([^>]*)>")
 _ANY_TEXT = Repeat(CharacterClass(FULL), 0, None)
-_REMEMBERED = 256
-_trees: OrderedDict[str, Tree] = OrderedDict()
-_lock = Lock()
+_trees: Recent[str, Tree] = Recent(256, 1 << 20)
 
 
 def searches(source: str, text: str, watch: Watch, pointer: str | None = None) -> bool:
@@ -92,14 +89,10 @@ def without_references(source: str, watch: Watch, pointer: str | None = None) ->
 
 def referring_tree(source: str, watch: Watch, pointer: str | None = None) -> Tree:
     """Return the tree of a pattern, which holds `Captured` and `Reference`; see `searches`."""
-    with _lock:
-        found = _trees.get(source)
+    found = _trees.get(source)
     if found is None:
         found = _ReferringReader(source, 0, watch, pointer).read()
-        with _lock:
-            _trees[source] = found
-            if len(_trees) > _REMEMBERED:
-                _trees.popitem(last=False)
+        _trees.put(source, found, len(source))
     return found
 
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constrain.grammars.json_schema.build import schema_grammar
+from constrain.grammars.json_schema.facts import TYPE_BITS
 from constrain.grammars.json_schema.options import SchemaOptions
-from constrain.grammars.json_schema.plain import MOST_DEEP, TYPES, is_plain
+from constrain.grammars.json_schema.plain import MOST_DEEP, is_plain
 from constrain.grammars.limits import Limits, Watch
 
 NAMES = st.sampled_from(["a", "b", "", "c/~", "\u00e9", "\ud800", 'q"\\\n', "$ref"])
@@ -31,7 +32,7 @@ OPTIONS = [
 def below(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Subschemas around others; some are malformed, empty or of another kind."""
     keywords = {
-        "type": st.sampled_from([*sorted(TYPES), "object", "dict", 3]),
+        "type": st.sampled_from([*sorted(TYPE_BITS), "object", "dict", 3]),
         "properties": st.dictionaries(NAMES, inner, max_size=3),
         "required": st.lists(NAMES, max_size=2),
         "additionalProperties": inner,
