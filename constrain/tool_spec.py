@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.base_spec import Output, Spec, shortened
 from constrain.checks import Check
-from constrain.errors import EmptyLanguageError, SpecError
+from constrain.errors import SpecError
 from constrain.grammars.ir import Grammar
-from constrain.grammars.json_schema.build import add_conflict, open_grammar
+from constrain.grammars.json_schema.build import explained_grammar
 from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.json_schema.plain import MOST_DEEP, is_plain
 from constrain.grammars.limits import Limits, Watch
@@ -333,12 +333,7 @@ def arguments_grammar(tool: Tool, options: SchemaOptions, watch: Watch) -> Schem
             return found
     try:
         # Users' dicts may have been changed since they were read.
-        schema = json.loads(tool.text)
-        found = open_grammar(schema, options, watch=watch)
-    except EmptyLanguageError as error:
-        add_conflict(error, schema, options, watch, partial(open_grammar, options=options, watch=watch))
-        error.pointer = f"{tool.name}: {error.pointer or '#'}"
-        raise
+        found = explained_grammar(json.loads(tool.text), options, watch=watch)
     except SpecError as error:
         if error.pointer is None or error.pointer.startswith("#"):
             error.pointer = f"{tool.name}: {error.pointer or '#'}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from constrain.grammars import ir
@@ -64,11 +65,7 @@ def schema_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Sch
     LimitExceededError
         It is too large or too deep.
     """
-    try:
-        read = open_grammar(schema, options, watch=watch)
-    except EmptyLanguageError as error:
-        add_conflict(error, schema, options, watch, lambda rest: open_grammar(rest, options, watch=watch))
-        raise
+    read = explained_grammar(schema, options, watch=watch)
     if read.left_open:
         pointer = read.left_open[0]
         raise UnsupportedFeatureError(
@@ -98,6 +95,15 @@ def open_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> Schem
     if read.left_open:
         refuse_undecided(root, watch)
     return read
+
+
+def explained_grammar(schema: Json, options: SchemaOptions, *, watch: Watch) -> SchemaGrammar:
+    """Return what `open_grammar` does; an error says which keywords contradict each other."""
+    try:
+        return open_grammar(schema, options, watch=watch)
+    except EmptyLanguageError as error:
+        add_conflict(error, schema, options, watch, partial(open_grammar, options=options, watch=watch))
+        raise
 
 
 def add_conflict(

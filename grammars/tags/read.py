@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, TypeAlias
 
-from constrain.grammars.errors import EmptyLanguageError, SpecError, UnsupportedFeatureError
+from constrain.grammars.errors import SpecError, UnsupportedFeatureError
 from constrain.grammars.ir import Grammar, SpecialToken, pattern_grammar
-from constrain.grammars.json_schema.build import add_conflict, open_grammar
+from constrain.grammars.json_schema.build import explained_grammar
 from constrain.grammars.json_schema.options import SchemaGrammar, SchemaOptions
 from constrain.grammars.limits import Watch
 from constrain.grammars.regex.parse import parse_regex
@@ -201,19 +200,10 @@ class _Reader:
         """Read a JSON Schema."""
         if not isinstance(data, (dict, bool, str)):
             raise SpecError(f"expected a JSON Schema, found {data!r:.40}.", pointer=place)
-        read = self.placed(lambda: self.schema_grammar(data), place)
+        read = self.placed(lambda: explained_grammar(data, self.options, watch=self.watch), place)
         if read.left_open:
             self.left_open.append(read)
         return Embedded(read.grammar)
-
-    def schema_grammar(self, data: Any) -> SchemaGrammar:
-        """Return the grammar of a schema."""
-        try:
-            return open_grammar(data, self.options, watch=self.watch)
-        except EmptyLanguageError as error:
-            build = partial(open_grammar, options=self.options, watch=self.watch)
-            add_conflict(error, data, self.options, self.watch, build)
-            raise
 
     def placed(self, read: Callable[[], Any], place: str) -> Any:
         """Return what ``read`` returns; its errors are given the place."""
